@@ -34,8 +34,9 @@ class Refusal:
 class JavaJudge:
     """Asks Kafka Connect's classes. A call takes about a millisecond, so send many values in one."""
 
-    def __init__(self, judge: Any) -> None:  # noqa: ANN401 (py4j has no types)
+    def __init__(self, judge: Any, mirror: Any) -> None:  # noqa: ANN401 (py4j has no types)
         self._judge = judge
+        self._mirror = mirror
 
     def converted(
         self, class_name: str, values: Sequence[Told], *, role: str = "value", **config: str
@@ -69,6 +70,11 @@ class JavaJudge:
         """Whether a predicate holds for each of *records*."""
         request = {"class": class_name, "config": _dotted(config), "records": records}
         return json.loads(self._judge.test(json.dumps(request)))
+
+    def mirrored(self, question: str, request: object) -> Any:  # noqa: ANN401 (JSON)
+        """What MirrorMaker's classes answer: *question* is a method of ``MirrorJudge``, *request* its JSON or a name."""
+        text = request if isinstance(request, str) else json.dumps(request)
+        return json.loads(getattr(self._mirror, question)(text))
 
     def consumed(self, topic: str, **config: str) -> list[dict[str, Any]]:
         """The records of partition 0 of *topic* that Kafka's own consumer reads, up to the end that it sees."""
@@ -108,21 +114,21 @@ def java_judge() -> Iterator[JavaJudge]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:
-        yield JavaJudge(_compiled(gateway))
+        yield JavaJudge(*_compiled(gateway))
     finally:
         gateway.shutdown()
         process.stdin.close()
         process.wait(END_SECONDS)
 
 
-def _compiled(gateway: JavaGateway) -> Any:  # noqa: ANN401 (py4j has no types)
+def _compiled(gateway: JavaGateway) -> tuple[Any, Any]:
     """The loop on Java's side, compiled in the process itself: the machine need not have a compiler."""
     jvm = gateway.jvm
     folders = gateway.new_array(jvm.java.io.File, 1)
     folders[0] = jvm.java.io.File(str(SOURCES))
     parent = jvm.java.lang.ClassLoader.getSystemClassLoader()
     loader = jvm.org.codehaus.janino.JavaSourceClassLoader(parent, folders, "UTF-8")
-    return loader.loadClass("Judge").newInstance()
+    return loader.loadClass("Judge").newInstance(), loader.loadClass("MirrorJudge").newInstance()
 
 
 def _dotted(config: Mapping[str, str]) -> dict[str, str]:

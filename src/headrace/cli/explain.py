@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
@@ -210,6 +211,7 @@ class _Context:
     """A connector's context, without a runtime that could plan again."""
 
     offsets: KnownOffsets
+    target: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def request_task_reconfiguration(self) -> None:
         """Do nothing."""
@@ -247,7 +249,7 @@ def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) 
     slots = min(settings.tasks_max, config.slots)
     with masked_exceptions(Secrets(values=found.secrets)):
         seen = OffsetSnapshot(stored.offsets, unnamed=stored.unnamed)
-        rows = explained(found, seen, slots=slots)
+        rows = explained(found, seen, slots=slots, target=settings.admin(config))
     fails = any(each.fails for each in rows)
     if as_json:
         answer = {"connector": found.name, "slots": slots, "fails": fails}
@@ -259,9 +261,13 @@ def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) 
 
 
 def explained(
-    found: ValidatedConnector, seen: OffsetSnapshot, *, slots: int
+    found: ValidatedConnector,
+    seen: OffsetSnapshot,
+    *,
+    slots: int,
+    target: Mapping[str, str] = MappingProxyType({}),
 ) -> Sequence[Explained]:
-    """What the connector would do with each of its objects.
+    """What the connector would do with each of its objects; *target* as its context has it.
 
     Raises :class:`~headrace.connect.errors.TaskFailedError` for a polled connector, and what the connector
     raises.
@@ -271,7 +277,7 @@ def explained(
         raise TaskFailedError(
             f"Connector {found.name} is polled and makes no plan: only its running tasks know what to read."
         )
-    connector.initialize(_Context(seen))
+    connector.initialize(_Context(seen, target))
     try:
         connector.start(found.props)
         return list(connector.explain(PlanRequest(slots=slots, offsets=seen, unnamed=seen.unnamed)))

@@ -10,8 +10,11 @@ CONNECTORS: Final[Mapping[str, str]] = {
     "file_stream": "headrace.connectors.file_stream:FileStreamSourceConnector",
     "sqlite": "headrace.connectors.sqlite_table:SqliteConnector",
     "aiven_s3": "headrace.connectors.files.aiven.connector:AivenS3Connector",
+    "mirror_source": "headrace.mirror.source_connector:MirrorSourceConnector",
 }
 """The path of each connector that comes with headrace, by its short name."""
+
+_MIRROR = "org.apache.kafka.connect.mirror.Mirror"
 
 JAVA_NAMES: Final[Mapping[str, str]] = {
     "org.apache.kafka.connect.file.FileStreamSourceConnector": "file_stream",
@@ -19,17 +22,17 @@ JAVA_NAMES: Final[Mapping[str, str]] = {
     "io.aiven.kafka.connect.s3.source.S3SourceConnector": "aiven_s3",
     "io.aiven.kafka.connect.s3.S3SourceConnector": "aiven_s3",
     "io.aiven.kafka.connect.s3.source.AivenKafkaConnectS3SourceConnector": "aiven_s3",
+    f"{_MIRROR}SourceConnector": "mirror_source",
 }
 """Our short name for each Java class that we have, of Kafka Connect and of others."""
 
 _JAVA_TASKS: Final[Mapping[str, str]] = {
     "headrace.connectors.file_stream:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
     "headrace.connectors.files.aiven.connector:AivenS3Task": "io.aiven.kafka.connect.s3.source.S3SourceTask",
+    "headrace.mirror.source_task:MirrorSourceTask": f"{_MIRROR}SourceTask",
 }
 
-_MIRROR = "org.apache.kafka.connect.mirror.Mirror"
 _NOT_YET = (
-    f"{_MIRROR}SourceConnector",
     f"{_MIRROR}CheckpointConnector",
     f"{_MIRROR}HeartbeatConnector",
 )

@@ -49,6 +49,14 @@ class ConnectorContext(Protocol):
         """The committed source offsets of this connector."""
         ...
 
+    @property
+    def target(self) -> Mapping[str, str]:
+        """Settings of an admin client of the cluster that the tasks write to, under the Java clients' names.
+
+        Empty where nothing will be written. Holds secrets.
+        """
+        ...
+
     def request_task_reconfiguration(self) -> None:
         """Ask for new task configurations, or a new plan, soon; returns at once.
 

@@ -175,6 +175,7 @@ class _HookContext:
 
     def __init__(self, known: Mapping[SourcePartition, SourceOffset]) -> None:
         self.offsets = OffsetSnapshot(known)
+        self.target: Mapping[str, str] = {}
 
     def request_task_reconfiguration(self) -> None:
         """Do nothing: there are no tasks."""

@@ -166,7 +166,7 @@ def _make_run_context(
     return RunContext(
         spec=spec,
         services=services,
-        context=DriverContext(services.offsets.of(spec), woken),
+        context=DriverContext(services.offsets.of(spec), woken, spec.target),
         ownership=Ownership(spec, services, clock=clock),
         statuses=statuses,
         tasks=TaskList(spec, statuses, watcher),
@@ -182,5 +182,7 @@ def _with_new_connector(run_context: RunContext) -> RunContext:
     return replace(
         run_context,
         spec=replace(spec, connector=type(spec.connector)()),
-        context=DriverContext(run_context.services.offsets.of(spec), run_context.woken),
+        context=DriverContext(
+            run_context.services.offsets.of(spec), run_context.woken, spec.target
+        ),
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from headrace.offsets.connector_stores import ConnectorOffsets
 from headrace.offsets.store import OffsetSnapshot
@@ -16,8 +18,14 @@ from headrace.runtime.task_status import StatusBoard, TaskList
 class DriverContext:
     """A ``ConnectorContext``; its methods may be called from any thread."""
 
-    def __init__(self, offsets: ConnectorOffsets, woken: threading.Event) -> None:
+    def __init__(
+        self,
+        offsets: ConnectorOffsets,
+        woken: threading.Event,
+        target: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._offsets = offsets
+        self._target = target
         self._woken = woken
         self._snapshot: OffsetSnapshot | None = None
         self._error: Exception | None = None
@@ -29,6 +37,11 @@ class DriverContext:
         if self._snapshot is None:
             self._snapshot = self._offsets.current()
         return self._snapshot
+
+    @property
+    def target(self) -> Mapping[str, str]:
+        """Settings of an admin client of the cluster that the connector's tasks write to."""
+        return self._target
 
     def see(self, snapshot: OffsetSnapshot) -> None:
         """Show newer offsets from now on; called by the connector's run."""

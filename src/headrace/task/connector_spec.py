@@ -107,6 +107,13 @@ class ConnectorSpec:
         return (self.key_converter, self.value_converter, self.header_converter, *stages)
 
     @property
+    def target(self) -> dict[str, str]:
+        """The settings of an admin client of the cluster that its tasks write to; hold secrets."""
+        servers = "bootstrap.servers"
+        named = {servers: self.producer[servers]} if servers in self.producer else {}
+        return {**self.admin, **named}
+
+    @property
     def exactly_once(self) -> bool:
         """Whether its tasks write in transactions."""
         return self.delivery is Delivery.EXACTLY_ONCE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.connect.batch import SourceBatch
@@ -58,6 +58,7 @@ class LocalConnectorContext:
     """A connector's context; an error that it raises is raised on the spot."""
 
     offsets: StoredOffsets
+    target: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def request_task_reconfiguration(self) -> None:
         """Nothing to do: every round calls ``task_configs`` or ``plan`` again."""

@@ -44,7 +44,8 @@ class BatchHeader(NamedTuple):
     Of formats 0 and 1 (*magic*), a "batch" is one message, which may hold others, compressed. Its *base_offset* is the
     one that is written there, which for a compressed one is the offset of its **last** record; *record_count* is -1.
     Timestamps are milliseconds, or -1. With the delete horizon bit, *base_timestamp* is the time after which a cleaner
-    may remove the batch's tombstones; the records' times count from it all the same (KIP-534).
+    may remove the batch's tombstones; the records' times count from it all the same (KIP-534). *leader_epoch* is that of
+    the leader that appended it, -1 in old formats.
     """
 
     position: int
@@ -58,6 +59,7 @@ class BatchHeader(NamedTuple):
     max_timestamp: int
     producer_id: int
     record_count: int
+    leader_epoch: int = -1
 
     @property
     def end(self) -> int:
@@ -124,7 +126,7 @@ def _header(
     data: bytes | memoryview, position: int, last: int, place: TopicPartition
 ) -> BatchHeader | None:
     """The header at *position*, after a batch that ends at the offset *last*; ``None`` if its batch is cut off."""
-    base_offset, size, _, magic, crc = _PREFIX.unpack_from(data, position)
+    base_offset, size, epoch, magic, crc = _PREFIX.unpack_from(data, position)
     if base_offset < 0:
         raise CorruptBatchError(place, -1, f"its base offset is {base_offset}")
     if not 0 <= magic <= NEWEST_MAGIC:
@@ -160,6 +162,7 @@ def _header(
         max_timestamp=max_timestamp,
         producer_id=producer_id,
         record_count=count,
+        leader_epoch=epoch,
     )
 
 

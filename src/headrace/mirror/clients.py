@@ -1,0 +1,132 @@
+"""A mirror's own clients: of the source cluster, which it reads, and of the target, where it looks and creates topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from headrace.connect.config import Problem
+from headrace.connect.errors import ConfigError
+from headrace.connect.setting import SettingType, parsed
+from headrace.kafka.batches.decoding import Decoding
+from headrace.kafka.client_config import client_config
+from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.wire.cluster import Cluster, IsolationLevel
+from headrace.kafka.wire.fetcher import FetchSettings
+from headrace.kafka.wire.settings import wire_settings
+from headrace.mirror.client_settings import SERVERS, ClientKind, ClientRole, Side
+from headrace.mirror.settings import MirrorSourceConfig
+
+_ISOLATION: Final = {
+    "read_committed": IsolationLevel.READ_COMMITTED,
+    "read_uncommitted": IsolationLevel.READ_UNCOMMITTED,
+}
+
+
+def source_cluster(config: MirrorSourceConfig, *, task: int | None = None) -> Cluster:
+    """The cluster that is read, for the driver or for a *task*; nothing is connected before its first use."""
+    consumer = _consumer(config, task)
+    return Cluster(wire_settings(client_config(consumer).settings))
+
+
+def target_cluster(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Cluster:
+    """The cluster that is copied to, for questions; nothing is connected before its first use.
+
+    Where the connector's own settings do not name it, *worker* says how an admin client of the worker's reaches it.
+    """
+    return Cluster(wire_settings(client_config(_target(config, worker)).settings))
+
+
+def worker_cluster(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Cluster | None:
+    """The cluster that the tasks write to, if it may be another one than that of the connector's own settings."""
+    own = _target(config, {}).get(SERVERS, "").strip()
+    if not own or not worker or own == worker.get(SERVERS, "").strip():
+        return None
+    return Cluster(wire_settings(client_config(worker).settings))
+
+
+def target_admin(config: MirrorSourceConfig, worker: Mapping[str, str]) -> TopicAdmin:
+    """An admin client of the cluster that is copied to; *worker* as for :func:`target_cluster`."""
+    return TopicAdmin(client_config(_target(config, worker)))
+
+
+def source_admin(config: MirrorSourceConfig) -> TopicAdmin:
+    """An admin client of the cluster that is read."""
+    role = ClientRole.REPLICATION_SOURCE_ADMIN
+    return TopicAdmin(client_config(config.client(Side.SOURCE, ClientKind.ADMIN, role)))
+
+
+def isolation(config: MirrorSourceConfig) -> IsolationLevel:
+    """Which records of transactions are copied."""
+    return _ISOLATION.get(config.isolation_level, IsolationLevel.READ_COMMITTED)
+
+
+def fetch_settings(config: MirrorSourceConfig) -> FetchSettings:
+    """How much a fetch brings, by the Java consumer's settings; by default more than there, for whole batches."""
+    consumer, usual = _consumer(config), FetchSettings()
+    return FetchSettings(
+        isolation=isolation(config),
+        max_bytes=_number(consumer, "fetch.max.bytes", usual.max_bytes),
+        max_partition_bytes=_number(
+            consumer, "max.partition.fetch.bytes", usual.max_partition_bytes
+        ),
+        min_bytes=_number(consumer, "fetch.min.bytes", usual.min_bytes),
+        max_wait_ms=_number(consumer, "fetch.max.wait.ms", usual.max_wait_ms),
+    )
+
+
+def decoding(config: MirrorSourceConfig) -> Decoding:
+    """How batches are decoded where something looks at the records."""
+    checks = _consumer(config).get("check.crcs", "true").strip().lower() != "false"
+    return Decoding(with_headers=True, check_crcs=checks)
+
+
+def client_problems(config: MirrorSourceConfig) -> Iterator[Problem]:
+    """What is wrong with the settings of these clients; reads key files, and asks no broker."""
+    if not _consumer(config).get(SERVERS, "").strip():
+        yield f"source.cluster.{SERVERS}", "Name brokers of the source cluster."
+    for side, client in ((Side.SOURCE, _consumer(config)), (Side.TARGET, _target(config, {}))):
+        try:
+            wire_settings(client_config(client).settings)
+        except ConfigError as error:
+            for key, sentence in error.problems:
+                yield _key(config, side, key), sentence
+    try:
+        fetch_settings(config)
+    except ConfigError as error:
+        yield from error.problems
+    level = config.isolation_level
+    if level not in _ISOLATION:
+        reason = f"{level} is no isolation level; it is read_committed or read_uncommitted."
+        yield _key(config, Side.SOURCE, "isolation.level"), reason
+
+
+def _consumer(config: MirrorSourceConfig, task: int | None = None) -> dict[str, str]:
+    role = ClientRole.REPLICATION_CONSUMER
+    return config.client(Side.SOURCE, ClientKind.CONSUMER, role, task=task)
+
+
+def _target(config: MirrorSourceConfig, worker: Mapping[str, str]) -> dict[str, str]:
+    own = config.client(Side.TARGET, ClientKind.ADMIN, ClientRole.REPLICATION_TARGET_ADMIN)
+    if own.get(SERVERS, "").strip():
+        return own
+    return {**worker, **own, SERVERS: worker.get(SERVERS, "")}
+
+
+def _key(config: MirrorSourceConfig, side: Side, key: str) -> str:
+    """The user's own key for *key* of a client."""
+    kind = "consumer" if side is Side.SOURCE else "admin"
+    prefixes = (f"{side.value}.{kind}.", f"{kind}.", f"{side.value}.cluster.")
+    given = (f"{prefix}{key}" for prefix in prefixes)
+    return next((each for each in given if each in config.originals), f"{prefixes[0]}{key}")
+
+
+def _number(consumer: Mapping[str, str], key: str, default: int) -> int:
+    try:
+        found = parsed(consumer[key], SettingType.INT) if key in consumer else default
+    except ValueError:
+        found = 0
+    if not isinstance(found, int) or found <= 0:
+        reason = f"{consumer[key]!r} is not a positive whole number."
+        raise ConfigError([(f"source.consumer.{key}", reason)])
+    return found

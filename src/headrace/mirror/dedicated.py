@@ -1,0 +1,456 @@
+"""The file of MirrorMaker's dedicated mode: several clusters, and flows between them. Pure.
+
+``clusters = A, B`` names the clusters, ``A.<key>`` has settings of one, ``A->B.<key>`` those of one flow; keys without a
+prefix are for all. Of each flow come the configurations of a worker on the target and of three connectors. Placeholders of
+configuration providers stay what they are.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from typing import Final
+
+from headrace.connect.config import Problem, under
+from headrace.connect.errors import ConfigError
+from headrace.connect.setting import SettingType, parsed
+from headrace.mirror.classes import JAVA_PACKAGE
+from headrace.mirror.client_settings import SERVERS, is_connection_key
+from headrace.mirror.filters import topic_filter
+from headrace.mirror.policies import (
+    CLASS_KEY,
+    IdentityReplicationPolicy,
+    alias_problem,
+    replication_policy,
+)
+from headrace.mirror.settings import (
+    MirrorCheckpointConfig,
+    MirrorHeartbeatConfig,
+    MirrorSourceConfig,
+    same_cluster,
+)
+
+CLUSTERS: Final = "clusters"
+SOURCE_CONNECTOR: Final = "MirrorSourceConnector"
+CHECKPOINT_CONNECTOR: Final = "MirrorCheckpointConnector"
+HEARTBEAT_CONNECTOR: Final = "MirrorHeartbeatConnector"
+CONNECTORS: Final = (SOURCE_CONNECTOR, CHECKPOINT_CONNECTOR, HEARTBEAT_CONNECTOR)
+"""The names of the connectors of each flow, which are those of their classes."""
+
+GROUP_KEY: Final = "mirror.group.id"
+_PROVIDERS: Final = "config.providers"
+_HEARTBEATS: Final = "emit.heartbeats.enabled"
+_POLICY: Final = "replication.policy"
+_BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_CLIENTS: Final = ("consumer", "producer", "admin")
+_ARROW: Final = "->"
+_NAMED: Final = 20
+_SIMILAR: Final = 0.8
+
+_CONNECT_KEYS: Final = frozenset(
+    {
+        "config.action.reload",
+        "connector.class",
+        "connector.plugin.version",
+        "errors.log.enable",
+        "errors.log.include.messages",
+        "errors.retry.delay.max.ms",
+        "errors.retry.timeout",
+        "errors.tolerance",
+        "header.converter",
+        "header.converter.plugin.version",
+        "key.converter",
+        "key.converter.plugin.version",
+        "metric.reporters",
+        "name",
+        "predicates",
+        "tasks.max",
+        "tasks.max.enforce",
+        "transforms",
+        "value.converter",
+        "value.converter.plugin.version",
+    }
+)
+_MIRROR_KEYS: Final = frozenset(
+    each.name
+    for config in (MirrorSourceConfig, MirrorCheckpointConfig, MirrorHeartbeatConfig)
+    for each in config.settings()
+)
+_OWN_KEYS: Final = frozenset(
+    key
+    for key in _MIRROR_KEYS
+    if key.startswith(("mirror.", "partition.discovery.", "transaction."))
+)
+_WORKER_PREFIXES: Final = (
+    "offset.storage",
+    "config.storage",
+    "status.storage",
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "task",
+    "worker",
+    _POLICY,
+)
+# Of a worker that keeps no configurations and statuses in Kafka, and of connectors.
+_NOT_OF_STANDALONE: Final = ("config.storage", "status.storage", "task", "worker", _POLICY)
+_PROCESS_PREFIXES: Final = (
+    "admin.listeners",
+    _PROVIDERS,
+    "headrace.",
+    "listeners",
+    "plugin.",
+    "rest.",
+    "spark.",
+)
+_PROCESS_KEYS: Final = frozenset(
+    {CLUSTERS, "dedicated.mode.enable.internal.rest", "response.http.headers.config"}
+)
+_FLOW_PREFIXES: Final = (
+    "admin.",
+    "connector.client.config.",
+    "consumer.",
+    "errors.",
+    "exactly.once.support",
+    "header.converter.",
+    "headrace.",
+    "key.converter.",
+    "offsets.storage.topic",
+    "poll.",
+    "predicates.",
+    "producer.",
+    "source.",
+    "target.",
+    "topic.creation.",
+    "transaction.boundary",
+    "transforms.",
+    "value.converter.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """One direction between two clusters.
+
+    *worker* is the configuration of MirrorMaker's worker, *connectors* those of its three connectors by their names. A flow
+    that is not enabled has heartbeats only. They may hold secrets and placeholders.
+    """
+
+    source: str
+    target: str
+    is_enabled: bool
+    has_heartbeats: bool
+    worker: Mapping[str, str] = field(repr=False)
+    connectors: Mapping[str, Mapping[str, str]] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """As its keys begin: ``A->B``."""
+        return f"{self.source}{_ARROW}{self.target}"
+
+    @property
+    def active_connectors(self) -> Mapping[str, Mapping[str, str]]:
+        """The configurations of those connectors that have something to do."""
+        wanted = (
+            *((SOURCE_CONNECTOR, CHECKPOINT_CONNECTOR) if self.is_enabled else ()),
+            *((HEARTBEAT_CONNECTOR,) if self.has_heartbeats else ()),
+        )
+        return {name: self.connectors[name] for name in wanted}
+
+    @property
+    def standalone_worker(self) -> Mapping[str, str]:
+        """*worker* without what only a distributed worker has, and what is for connectors."""
+        return {
+            key: value
+            for key, value in self.worker.items()
+            if not key.startswith(_NOT_OF_STANDALONE)
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedicatedConfig:
+    """What such a file says. *process* are the settings of the whole process, *warnings* sentences about keys."""
+
+    flows: tuple[Flow, ...]
+    process: Mapping[str, str] = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+    def towards(self, targets: Collection[str]) -> tuple[Flow, ...]:
+        """The flows to one of *targets*; all without any. An alias that no flow has raises ``ConfigError``."""
+        unknown = [each for each in targets if each not in {flow.target for flow in self.flows}]
+        if unknown:
+            told = f"No flow of the file has the target {', '.join(unknown)}."
+            raise ConfigError([(CLUSTERS, told)])
+        return tuple(each for each in self.flows if not targets or each.target in targets)
+
+
+def dedicated_config(
+    props: Mapping[str, str], *, repeated: Iterable[str] = (), where: str = ""
+) -> DedicatedConfig:
+    """The flows that *props*, the file's content, describe; *repeated* are keys that it has more than once.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` with every problem; *where* is the file's path.
+    """
+    aliases = _aliases(props)
+    problems = [*_alias_problems(aliases), *_repeated(repeated, aliases)]
+    warnings, misspelt = _unknown(props, aliases)
+    problems += misspelt
+    if not problems:
+        problems += _boolean_problems(props, aliases)
+    flows = () if problems else tuple(_flows(props, aliases))
+    if not problems:
+        problems += _flow_problems(flows)
+    if problems:
+        raise ConfigError(problems, where=where, warnings=warnings)
+    process = {key: value for key, value in props.items() if key.startswith(_PROCESS_PREFIXES)}
+    return DedicatedConfig(flows=flows, process=process, warnings=tuple(warnings))
+
+
+def _aliases(props: Mapping[str, str]) -> Sequence[str]:
+    found = parsed(props.get(CLUSTERS, ""), SettingType.LIST)
+    assert isinstance(found, tuple)
+    return [str(each) for each in found]
+
+
+def _alias_problems(aliases: Sequence[str]) -> Iterator[Problem]:
+    if not aliases:
+        yield CLUSTERS, "No clusters are named. Give at least two aliases, as in clusters = A, B."
+    for each in dict.fromkeys(aliases):
+        if aliases.count(each) > 1:
+            yield CLUSTERS, f"{each} is named twice, and so would be its flows. Name it once."
+        if not each or _ARROW in each:
+            yield CLUSTERS, f"{each!r} is no alias: it is empty, or has {_ARROW} in it."
+    for one, other in permutations(dict.fromkeys(aliases), 2):
+        if other.startswith(f"{one}."):
+            told = f"Keys of {other} could be keys of {one}. Give one of them another alias."
+            yield CLUSTERS, told
+
+
+def _repeated(keys: Iterable[str], aliases: Sequence[str]) -> Iterator[Problem]:
+    for key in dict.fromkeys(keys):
+        if key == CLUSTERS or _of_flow(key, aliases) is not None:
+            yield key, "The file has it more than once. Leave one of the lines out."
+
+
+def _pairs(aliases: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return permutations(aliases, 2)
+
+
+def _of_flow(key: str, aliases: Sequence[str]) -> str | None:
+    """What *key* says about one of the flows: its name without the flow's."""
+    for source, target in _pairs(aliases):
+        prefix = f"{source}{_ARROW}{target}."
+        if key.startswith(prefix):
+            return key.removeprefix(prefix)
+    return None
+
+
+def _boolean_problems(props: Mapping[str, str], aliases: Sequence[str]) -> Iterator[Problem]:
+    keys = [_HEARTBEATS]
+    for source, target in _pairs(aliases):
+        keys += [f"{source}{_ARROW}{target}.{key}" for key in ("enabled", _HEARTBEATS)]
+    for key in keys:
+        text = props.get(key, "true").strip()
+        if text.lower() not in ("true", "false"):
+            yield key, f"{text} is neither true nor false."
+
+
+def _flows(props: Mapping[str, str], aliases: Sequence[str]) -> Iterator[Flow]:
+    for source, target in _pairs(aliases):
+        own = under(props, f"{source}{_ARROW}{target}.")
+        is_enabled = _is_true(own.get("enabled", "false"))
+        has_heartbeats = _is_true(own.get(_HEARTBEATS, props.get(_HEARTBEATS, "true")))
+        if is_enabled or has_heartbeats:
+            yield Flow(
+                source=source,
+                target=target,
+                is_enabled=is_enabled,
+                has_heartbeats=has_heartbeats,
+                worker=_worker(props, source, target),
+                connectors={name: _connector(props, source, target, name) for name in CONNECTORS},
+            )
+
+
+def _is_true(text: str) -> bool:
+    return text.strip().lower() == "true"
+
+
+def _cluster(props: Mapping[str, str], alias: str) -> dict[str, str]:
+    """The settings of one cluster. Servers and logins are those of its clients, too, and of the file without a prefix."""
+    own = under(props, f"{alias}.")
+    found = dict(own)
+    for given, prefixes in ((own, _CLIENTS), (props, (*_CLIENTS, ""))):
+        for key, value in given.items():
+            if is_connection_key(key):
+                for prefix in prefixes:
+                    found.setdefault(f"{prefix}.{key}" if prefix else key, value)
+    return found
+
+
+def _worker(props: Mapping[str, str], source: str, target: str) -> dict[str, str]:
+    common = {key: value for key, value in props.items() if key.startswith(_WORKER_PREFIXES)}
+    providers = {key: value for key, value in props.items() if key.startswith(_PROVIDERS)}
+    defaults = {
+        "client.id": f"{source}{_ARROW}{target}",
+        "group.id": f"{source}-mm2",
+        "offset.storage.topic": f"mm2-offsets.{source}.internal",
+        "status.storage.topic": f"mm2-status.{source}.internal",
+        "config.storage.topic": f"mm2-configs.{source}.internal",
+        **{f"{role}.converter": _BYTES for role in ("key", "value", "header")},
+    }
+    return {**defaults, **_cluster(props, target), **common, **providers}
+
+
+def _connector(props: Mapping[str, str], source: str, target: str, name: str) -> dict[str, str]:
+    found = {key: value for key, value in props.items() if _is_connectors(key)}
+    for side, alias in (("source", source), ("target", target)):
+        for key, value in _cluster(props, alias).items():
+            prefix = side if key.startswith(_CLIENTS) else f"{side}.cluster"
+            found[f"{prefix}.{key}"] = value
+    defaults = {
+        "name": name,
+        "connector.class": f"{JAVA_PACKAGE}{name}",
+        "source.cluster.alias": source,
+        "target.cluster.alias": target,
+        "enabled": "false",
+    }
+    if name == SOURCE_CONNECTOR:
+        # Flows of several sources to one target have connectors of the same name.
+        defaults[GROUP_KEY] = f"connect-{source}.{target}"
+    return {**defaults, **found, **under(props, f"{source}{_ARROW}{target}.")}
+
+
+def _is_connectors(key: str) -> bool:
+    """Whether *key* without a prefix is given to every connector."""
+    if key == SERVERS:
+        return False
+    is_declared = key in _MIRROR_KEYS or key in _CONNECT_KEYS or is_connection_key(key)
+    return is_declared or key.startswith((_PROVIDERS, _POLICY))
+
+
+def _flow_problems(flows: Sequence[Flow]) -> Iterator[Problem]:
+    if not flows:
+        yield CLUSTERS, "No source->target replication flows."
+    for alias in dict.fromkeys(each for flow in flows for each in (flow.source, flow.target)):
+        if not any(_servers(flow, alias) for flow in flows):
+            told = f"The cluster {alias} has no address: give {alias}.{SERVERS}."
+            yield f"{alias}.{SERVERS}", told
+    enabled = [flow for flow in flows if flow.is_enabled]
+    for flow in enabled:
+        yield from _policy_problems(flow)
+    for one, other in combinations(enabled, 2):
+        if (one.source, one.target) == (other.target, other.source) and _is_circle(one, other):
+            yield (
+                f"{one.name}.{CLASS_KEY}",
+                (
+                    f"{one.name} and {other.name} copy the same topics to the same names, so that each record would come "
+                    "back and go on without end. Use DefaultReplicationPolicy, or topics that are different on both ways."
+                ),
+            )
+
+
+def _servers(flow: Flow, alias: str) -> str:
+    side = "source" if alias == flow.source else "target"
+    key = f"{side}.cluster.{SERVERS}"
+    is_its_own = alias in (flow.source, flow.target)
+    return flow.connectors[SOURCE_CONNECTOR].get(key, "").strip() if is_its_own else ""
+
+
+def _policy_problems(flow: Flow) -> Iterator[Problem]:
+    config = flow.connectors[SOURCE_CONNECTOR]
+    if _has_placeholder(config, _POLICY):
+        return
+    try:
+        policy = replication_policy(config)
+    except ConfigError as error:
+        yield from ((f"{flow.name}.{key}", told) for key, told in error.problems)
+        return
+    for alias in (flow.source, flow.target):
+        if (problem := alias_problem(policy, alias)) is not None:
+            yield CLUSTERS, problem
+    servers = config.get(f"source.cluster.{SERVERS}"), config.get(f"target.cluster.{SERVERS}")
+    if isinstance(policy, IdentityReplicationPolicy) and servers[0] == servers[1]:
+        yield f"{flow.name}.{CLASS_KEY}", same_cluster(flow.name)
+
+
+def _is_circle(one: Flow, other: Flow) -> bool:
+    """Whether two opposite flows would copy a topic that there may be under the same name both ways."""
+    configs = [each.connectors[SOURCE_CONNECTOR] for each in (one, other)]
+    if any(_has_placeholder(each, _POLICY, "topic") for each in configs):
+        return False
+    try:
+        policies = [replication_policy(each) for each in configs]
+        filters = [topic_filter(each) for each in configs]
+    except ConfigError:
+        # Reported with the connector's configuration.
+        return False
+    if not all(isinstance(each, IdentityReplicationPolicy) for each in policies):
+        return False
+    # Patterns cannot be intersected: any topic, and all that are named.
+    named = [each.strip() for config in configs for each in config.get("topics", "").split(",")]
+    return any(all(each.copies(topic) for each in filters) for topic in ("any-topic", *named))
+
+
+def _has_placeholder(config: Mapping[str, str], *prefixes: str) -> bool:
+    return any("${" in value for key, value in config.items() if key.startswith(prefixes))
+
+
+def _unknown(
+    props: Mapping[str, str], aliases: Sequence[str]
+) -> tuple[Sequence[str], Sequence[Problem]]:
+    """Sentences about keys that have no effect, and problems of those that a key of ours was most likely meant by."""
+    warnings = list[str]()
+    problems = list[Problem]()
+    others = 0
+    for key in props:
+        name = _name_of(key, aliases)
+        if name is None:
+            continue
+        meant = _nearest(name, _MIRROR_KEYS | _CONNECT_KEYS)
+        if name.startswith("mirror.") or meant in _OWN_KEYS:
+            told = (
+                f"There is no such setting. Did you mean {meant}?"
+                if meant
+                else "There is no such setting."
+            )
+            problems.append((key, told))
+        elif len(warnings) < _NAMED:
+            hint = f" Did you mean '{meant}'?" if meant else ""
+            warnings.append(f"{_no_effect(key, aliases)}{hint}")
+        else:
+            others += 1
+    if others:
+        warnings.append(f"{others} other keys have no effect.")
+    return warnings, problems
+
+
+def _no_effect(key: str, aliases: Sequence[str]) -> str:
+    source, found, rest = key.partition(_ARROW)
+    target = rest.partition(".")[0]
+    unknown = [each for each in (source, target) if found and each not in aliases]
+    if unknown:
+        return f"The key '{key}' has no effect: {CLUSTERS} does not have {' and '.join(unknown)}."
+    return f"The configuration '{key}' was supplied but isn't a known config."
+
+
+def _name_of(key: str, aliases: Sequence[str]) -> str | None:
+    """The setting that the unknown *key* names, without its cluster or flow; ``None`` for a key that has an effect."""
+    own = _of_flow(key, aliases)
+    if own is not None:
+        is_known = _is_connectors(own) or own.startswith(_FLOW_PREFIXES)
+        return None if is_known else own
+    for alias in aliases:
+        if key.startswith(f"{alias}."):
+            # Settings of clients and of the worker, which reports those that it does not know.
+            name = key.removeprefix(f"{alias}.")
+            return name if name.startswith("mirror.") else None
+    if _is_connectors(key) or key in _PROCESS_KEYS or key == SERVERS:
+        return None
+    return None if key.startswith((*_WORKER_PREFIXES, *_PROCESS_PREFIXES)) else key
+
+
+def _nearest(key: str, others: Iterable[str]) -> str | None:
+    found = difflib.get_close_matches(key, list(others), n=1, cutoff=_SIMILAR)
+    return found[0] if found else None

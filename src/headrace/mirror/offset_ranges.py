@@ -1,0 +1,158 @@
+"""Exact translation of offsets, by what the mirror itself wrote down: where each unbroken run of records went.
+
+Each transaction has the runs that it copied, so that there is one for every copied record, and none for any other. Some may
+be left out nevertheless, where runs are short or a reader has read many: an offset that no run has is translated to the end
+of the run before it, never to more. So a group that goes on there misses nothing, and reads twice no more than what was
+left out.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.mirror.formats import OffsetRange
+
+# For a flow with a commit every second, an hour of exact offsets; a partition has 24 bytes for each.
+MOST_KEPT: Final = 4096
+# Kafka's own.
+_DEFAULT_RETENTION_MS: Final = 7 * 24 * 3600 * 1000
+
+
+def merged(ranges: Iterable[OffsetRange]) -> Iterator[OffsetRange]:
+    """*ranges*, one for those of a partition that follow each other without a gap on both sides. Pure.
+
+    Those of one partition come in the order of their offsets.
+    """
+    last = dict[TopicPartition, OffsetRange]()
+    for each in ranges:
+        place = TopicPartition(each.topic, each.partition)
+        before = last.get(place)
+        if before is not None and _adjoin(before, each):
+            last[place] = before._replace(records=before.records + each.records)
+            continue
+        if before is not None:
+            yield before
+        last[place] = each
+    yield from last.values()
+
+
+def thinned(ranges: Sequence[OffsetRange], most: int) -> Sequence[OffsetRange]:
+    """At most *most* of one partition's *ranges*: the last one, and others at equal distances. Pure.
+
+    For transactions out of a compacted topic, which may have as many runs as records.
+    """
+    if len(ranges) <= most:
+        return ranges
+    last = len(ranges) - 1
+    return [ranges[last - last * back // most] for back in reversed(range(most))]
+
+
+def retention_ms(topics: Iterable[Mapping[str, str | None]]) -> int:
+    """How long ranges are kept that speak of remote *topics* with these settings: as long as the longest of their records.
+
+    -1 is for ever, as where one of the topics is compacted.
+    """
+    longest = 0
+    for settings in topics:
+        found = int(settings.get("retention.ms") or _DEFAULT_RETENTION_MS)
+        if found < 0 or "compact" in (settings.get("cleanup.policy") or ""):
+            return -1
+        longest = max(longest, found)
+    return longest or _DEFAULT_RETENTION_MS
+
+
+def _adjoin(before: OffsetRange, after: OffsetRange) -> bool:
+    follows = before.upstream_end == after.upstream
+    return follows and before.downstream_end == after.downstream
+
+
+class OffsetRangeStore:
+    """What was read of the topic of offset ranges. One thread owns it.
+
+    Of each partition it keeps at most *most* runs: the newest half all, and of the older ones the fewer the further back.
+    """
+
+    def __init__(self, *, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._runs = dict[TopicPartition, _Runs]()
+
+    def add(self, found: OffsetRange) -> None:
+        """Take the next range of the topic. What it contradicts of earlier ones is forgotten.
+
+        An offset of the source comes again when a topic was made again or is copied once more, and one of the target when the
+        remote topic was made again.
+        """
+        runs = self._runs.setdefault(TopicPartition(found.topic, found.partition), _Runs())
+        runs.add(found)
+        if len(runs) > self._most:
+            runs.thin()
+
+    def translated(self, place: TopicPartition, upstream: int) -> int | None:
+        """Where on the target a group goes on whose next offset of *place* on the source is *upstream*.
+
+        ``None`` for an offset before all known runs. One behind them all is translated to their end.
+        """
+        runs = self._runs.get(place)
+        return None if runs is None else runs.translated(upstream)
+
+    def kept(self, place: TopicPartition) -> tuple[OffsetRange, ...]:
+        """The runs of *place* that are kept, in order."""
+        return tuple(
+            OffsetRange(place.topic, place.partition, *run)
+            for run in (self._runs[place].all() if place in self._runs else ())
+        )
+
+
+class _Runs:
+    """The runs of one partition, whose offsets grow on both sides."""
+
+    def __init__(self) -> None:
+        self._upstream, self._downstream, self._count = array("q"), array("q"), array("q")
+
+    def __len__(self) -> int:
+        return len(self._upstream)
+
+    def all(self) -> Iterator[tuple[int, int, int]]:
+        return zip(self._upstream, self._downstream, self._count, strict=True)
+
+    def add(self, found: OffsetRange) -> None:
+        self._forget(found)
+        if self._upstream and self._end() == (found.upstream, found.downstream):
+            self._count[-1] += found.records
+            return
+        self._upstream.append(found.upstream)
+        self._downstream.append(found.downstream)
+        self._count.append(found.records)
+
+    def thin(self) -> None:
+        older = (len(self) + 1) // 2
+        for column in (self._upstream, self._downstream, self._count):
+            del column[1:older:2]
+
+    def translated(self, upstream: int) -> int | None:
+        index = bisect_right(self._upstream, upstream) - 1
+        if index < 0:
+            return None
+        return self._downstream[index] + min(upstream - self._upstream[index], self._count[index])
+
+    def _forget(self, found: OffsetRange) -> None:
+        """Forget all that *found* contradicts."""
+        if self._upstream and found.downstream < self._end()[1]:
+            self._cut(0)
+        index = bisect_right(self._upstream, found.upstream - 1)
+        self._cut(index)
+        if index:
+            self._count[-1] = min(self._count[-1], found.upstream - self._upstream[-1])
+
+    def _cut(self, length: int) -> None:
+        for column in (self._upstream, self._downstream, self._count):
+            del column[length:]
+
+    def _end(self) -> tuple[int, int]:
+        """The offsets behind the last run, on both sides."""
+        count = self._count[-1]
+        return self._upstream[-1] + count, self._downstream[-1] + count

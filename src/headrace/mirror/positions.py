@@ -1,0 +1,334 @@
+"""The positions of a mirror: as source offsets, which users see, and as entries of the flow's group on the target. Pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, Self, TypeGuard, cast
+from uuid import UUID
+
+from headrace.connect.errors import OffsetsError
+from headrace.connect.group_offsets import GroupEntry, GroupOffsetCodec
+from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.task import Offsets
+from headrace.discovery.state import topic_id_text
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.mirror.policies import SOURCE_ALIAS_KEY, replication_policy
+
+TARGET_ALIAS_KEY: Final = "target.cluster.alias"
+DEFAULT_TARGET_ALIAS: Final = "target"
+POLICY_PREFIX: Final = "replication.policy."
+"""Of the keys that a naming policy may have: it is also made in slots, where other settings do not reach it."""
+
+OFFSET: Final = "offset"
+_CLUSTER, _TOPIC, _PARTITION, _FLOW = "cluster", "topic", "partition", "flow"
+_CLUSTER_ID, _TOPIC_ID, _LEADER_EPOCH = "clusterId", "topicId", "leaderEpoch"
+_DISCOVERED: Final = "discovered"
+_OF_OFFSET: Final = frozenset({OFFSET, _CLUSTER_ID, _TOPIC_ID, _LEADER_EPOCH})
+
+_VERSION: Final = 1
+_LARGEST: Final = 2**63 - 2
+_LARGEST_PARTITION = _LARGEST_EPOCH = 2**31 - 1
+_ID_BYTES: Final = 16
+
+DISCOVERED: Final[SourceOffset] = {_DISCOVERED: True}
+"""The offset of a flow's own source partition, once its first discovery is over."""
+
+
+class Position(NamedTuple):
+    """Everything before the offset *next* of a source partition is copied, or passed: markers, aborted records.
+
+    *cluster_id* and *topic_id* say what was read, *leader_epoch* in which epoch the last batch was appended there; each is
+    ``None`` where it is not known, as in a position that a user has given.
+    """
+
+    next: int
+    cluster_id: str | None = None
+    topic_id: UUID | None = None
+    leader_epoch: int | None = None
+
+    @property
+    def offset(self) -> SourceOffset:
+        """The source offset: that of the last record copied, as MirrorMaker's, so -1 before the first one."""
+        return {OFFSET: self.next - 1, **self.identity}
+
+    @property
+    def identity(self) -> dict[str, OffsetValue]:
+        """What is known besides the offset, as entries of a source offset."""
+        found: dict[str, OffsetValue] = {}
+        if self.cluster_id:
+            found[_CLUSTER_ID] = self.cluster_id
+        if self.topic_id is not None:
+            found[_TOPIC_ID] = topic_id_text(self.topic_id)
+        if self.leader_epoch is not None:
+            found[_LEADER_EPOCH] = self.leader_epoch
+        return found
+
+    @classmethod
+    def of(cls, offset: SourceOffset, *, called: str = "The source offset") -> Self:
+        """The position that *offset* says; raises :class:`~headrace.connect.errors.OffsetsError` if it is none.
+
+        *called* begins its sentence.
+        """
+        last = _whole(offset, OFFSET, called)
+        if last < -1:
+            raise OffsetsError(
+                _invalid_offset(offset, OFFSET, called, "which cannot be less than -1")
+            )
+        strange = sorted(offset.keys() - _OF_OFFSET)
+        if strange:
+            raise OffsetsError(
+                f"{called} has the key '{strange[0]}', which means nothing here; beside '{OFFSET}' there may be "
+                f"'{_CLUSTER_ID}', '{_TOPIC_ID}' and '{_LEADER_EPOCH}'"
+            )
+        epoch = None
+        if offset.get(_LEADER_EPOCH) is not None:
+            epoch = _whole(offset, _LEADER_EPOCH, called)
+            if not 0 <= epoch <= _LARGEST_EPOCH:
+                reason = "which cannot be negative, and has 31 bits"
+                raise OffsetsError(_invalid_offset(offset, _LEADER_EPOCH, called, reason))
+        cluster = offset.get(_CLUSTER_ID)
+        if not isinstance(cluster, str | None):
+            reason = "which must be a string"
+            raise OffsetsError(_invalid_offset(offset, _CLUSTER_ID, called, reason))
+        return cls(last + 1, cluster or None, _topic_id(offset, called), epoch)
+
+
+class Flow(NamedTuple):
+    """What is copied from where to where: the aliases of two clusters."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source}->{self.target}"
+
+    @classmethod
+    def of(cls, props: Mapping[str, str]) -> Self:
+        """The flow of a connector's configuration."""
+        target = props.get(TARGET_ALIAS_KEY, DEFAULT_TARGET_ALIAS)
+        return cls(props.get(SOURCE_ALIAS_KEY, "").strip(), target.strip())
+
+    def partition(self, place: TopicPartition) -> SourcePartition:
+        """The source partition of a *place* on the source cluster."""
+        return SourcePartition(
+            {_CLUSTER: self.source, _TOPIC: place.topic, _PARTITION: place.partition}
+        )
+
+    @property
+    def discovery(self) -> SourcePartition:
+        """The source partition of the flow itself, whose offset says that its first discovery is over."""
+        return SourcePartition({_CLUSTER: self.source, _FLOW: str(self)})
+
+    def place(self, partition: SourcePartition) -> TopicPartition | None:
+        """The place on the source cluster, ``None`` for :attr:`discovery`.
+
+        Raises :class:`~headrace.connect.errors.OffsetsError` for a partition that this flow does not have.
+        """
+        if partition == self.discovery:
+            return None
+        cluster = _text(partition, _CLUSTER)
+        topic = _text(partition, _TOPIC)
+        number = _number_of_partition(partition)
+        if cluster != self.source:
+            raise OffsetsError(
+                f"Source partition {_shown(partition)} is of the cluster {cluster!r}, and this connector copies from "
+                f"{self.source!r}."
+            )
+        strange = sorted(partition.keys() - {_CLUSTER, _TOPIC, _PARTITION})
+        if strange:
+            raise OffsetsError(
+                f"Source partition {_shown(partition)} has the key {strange[0]!r}, which means nothing here."
+            )
+        return TopicPartition(topic, number)
+
+
+def check_offsets(flow: Flow, offsets: Offsets) -> None:
+    """Raise :class:`~headrace.connect.errors.OffsetsError`, with MirrorMaker's sentences, for what no task can resume from."""
+    for partition, offset in offsets.items():
+        place = flow.place(partition)
+        if offset is None:
+            continue
+        if place is None:
+            if dict(offset) != DISCOVERED:
+                raise OffsetsError(
+                    f"The offset of {_shown(partition)} is {{{_DISCOVERED}=true}}: the first discovery is over."
+                )
+            continue
+        called = f"Source offset {_shown(offset)} for source partition {_shown(partition)}"
+        Position.of(offset, called=called)
+
+
+class MirrorOffsetCodec(GroupOffsetCodec):
+    """Keys each position by the remote partition, and stamps it with the flow and with what was read.
+
+    The stamp is JSON in the metadata of the entry. Entries without it, with another flow's, or of another version are not
+    this codec's. The flow's own entry is kept under the first partition of its internal topic on the target.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        super().__init__(config)
+        self._flow = Flow.of(config)
+        self._policy = replication_policy(config)
+
+    @staticmethod
+    def settings(props: Mapping[str, str]) -> dict[str, str]:
+        """Those of a connector's *props* that this class is made from."""
+        aliases = (SOURCE_ALIAS_KEY, TARGET_ALIAS_KEY)
+        return {
+            key: value
+            for key, value in props.items()
+            if key in aliases or key.startswith(POLICY_PREFIX)
+        }
+
+    def entry(self, partition: SourcePartition, offset: SourceOffset) -> GroupEntry:
+        """See :class:`~headrace.connect.group_offsets.GroupOffsetCodec`."""
+        check_offsets(self._flow, {partition: offset})
+        topic, number = self.place(partition)
+        source = self._flow.place(partition)
+        stamp: dict[str, object] = {"v": _VERSION, "flow": str(self._flow)}
+        if source is None:
+            return GroupEntry(topic, number, 0, _written({**stamp, _DISCOVERED: True}))
+        position = Position.of(offset)
+        stamp["topic"] = source.topic
+        if source.partition != number:
+            stamp["partition"] = source.partition
+        if position.cluster_id:
+            stamp["cluster"] = position.cluster_id
+        if position.topic_id is not None:
+            stamp["id"] = topic_id_text(position.topic_id)
+        if position.leader_epoch is not None:
+            stamp["epoch"] = position.leader_epoch
+        return GroupEntry(topic, number, position.next, _written(stamp))
+
+    def place(self, partition: SourcePartition) -> tuple[str, int]:
+        """See :class:`~headrace.connect.group_offsets.GroupOffsetCodec`."""
+        source = self._flow.place(partition)
+        if source is None:
+            return self._policy.offset_ranges_topic(self._flow.source), 0
+        return self._policy.remote_topic(self._flow.source, source.topic), source.partition
+
+    def source(self, entry: GroupEntry) -> tuple[SourcePartition, SourceOffset] | None:
+        """See :class:`~headrace.connect.group_offsets.GroupOffsetCodec`."""
+        stamp = _stamp(entry.metadata)
+        if stamp is None or stamp.get("v") != _VERSION or stamp.get("flow") != str(self._flow):
+            return None
+        try:
+            found = self._read(entry, stamp)
+            # The names may have changed since: what is committed for it now has another place.
+            return found if found and self.place(found[0]) == entry.place else None
+        except OffsetsError:
+            return None
+
+    def _read(
+        self, entry: GroupEntry, stamp: Mapping[str, Any]
+    ) -> tuple[SourcePartition, SourceOffset] | None:
+        if stamp.get(_DISCOVERED) is True:
+            return self._flow.discovery, DISCOVERED
+        topic, number = stamp.get("topic"), stamp.get("partition", entry.partition)
+        if not isinstance(topic, str) or not _is_whole(number):
+            return None
+        written = {
+            _CLUSTER_ID: stamp.get("cluster"),
+            _TOPIC_ID: stamp.get("id"),
+            _LEADER_EPOCH: stamp.get("epoch"),
+        }
+        known = {key: value for key, value in written.items() if value is not None}
+        position = Position.of({OFFSET: entry.offset - 1, **known})
+        return self._flow.partition(TopicPartition(topic, number)), position.offset
+
+
+def writer_of(metadata: str) -> str:
+    """Whose an entry with that *metadata* is, for a sentence: ``the flow A->B``, or someone unknown."""
+    stamp = _stamp(metadata)
+    if stamp is None:
+        return "another program"
+    if stamp.get("v") != _VERSION:
+        return f"a headrace whose stamps have the version {stamp.get('v')!r}"
+    return f"the flow {stamp.get('flow')}"
+
+
+def _stamp(metadata: str) -> dict[str, Any] | None:
+    try:
+        # Some brokers' answers keep a NUL that ends the text.
+        found: object = json.loads(metadata.rstrip("\0"))
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or "v" not in found or "flow" not in found:
+        return None
+    return cast("dict[str, Any]", found)
+
+
+def _written(stamp: Mapping[str, object]) -> str:
+    return json.dumps(stamp, separators=(",", ":"), ensure_ascii=False)
+
+
+def _text(partition: SourcePartition, key: str) -> str:
+    found = _given(partition, key)
+    if not isinstance(found, str):
+        raise OffsetsError(_invalid(partition, key, "which must be a string"))
+    return found
+
+
+def _number_of_partition(partition: SourcePartition) -> int:
+    found = _given(partition, _PARTITION)
+    if not _is_whole(found) or found > _LARGEST_PARTITION:
+        raise OffsetsError(_invalid(partition, _PARTITION, "which must be an integer"))
+    if found < 0:
+        raise OffsetsError(_invalid(partition, _PARTITION, "which cannot be negative"))
+    return found
+
+
+def _given(partition: SourcePartition, key: str) -> Any:  # noqa: ANN401 (checked by the callers)
+    if partition.get(key) is None:
+        raise OffsetsError(
+            f"Source partition {_shown(partition)} is missing the '{key}' key, which is required"
+        )
+    return partition[key]
+
+
+def _invalid(partition: SourcePartition, key: str, reason: str) -> str:
+    value = _java(partition[key])
+    return f"Source partition {_shown(partition)} has an invalid value {value} for the '{key}' key, {reason}"
+
+
+def _whole(offset: SourceOffset, key: str, called: str) -> int:
+    if key not in offset:
+        raise OffsetsError(f"{called} is missing the '{key}' key, which is required")
+    found = offset[key]
+    if not _is_whole(found) or found > _LARGEST:
+        raise OffsetsError(_invalid_offset(offset, key, called, "which must be an integer"))
+    return found
+
+
+def _invalid_offset(offset: SourceOffset, key: str, called: str, reason: str) -> str:
+    return f"{called} has an invalid value {_java(offset[key])} for the '{key}' key, {reason}"
+
+
+def _topic_id(offset: SourceOffset, called: str) -> UUID | None:
+    text = offset.get(_TOPIC_ID)
+    if text is None:
+        return None
+    with suppress(ValueError):
+        octets = base64.urlsafe_b64decode(f"{text}==")
+        if isinstance(text, str) and len(octets) == _ID_BYTES:
+            return UUID(bytes=octets)
+    reason = "which is text of 22 characters, as Kafka's tools show it"
+    raise OffsetsError(_invalid_offset(offset, _TOPIC_ID, called, reason))
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _shown(values: Mapping[str, OffsetValue]) -> str:
+    """*values* as Java shows a map."""
+    return f"{{{', '.join(f'{key}={_java(value)}' for key, value in values.items())}}}"
+
+
+def _java(value: OffsetValue) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "null" if value is None else str(value)

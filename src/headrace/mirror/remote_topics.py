@@ -1,0 +1,162 @@
+"""The remote topics of a flow: created like their source topics, given more partitions with them, and never fewer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
+from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
+from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
+from headrace.mirror.filters import ConfigPropertyFilter
+from headrace.mirror.topic_config_sync import necessary_settings, settings_at_creation
+
+_log = logging.getLogger(__name__)
+
+_SHOWN: Final = 3
+
+
+class RemoteTopic(NamedTuple):
+    """What a remote topic is to be like: so many *partitions*, and the *settings* that it is created with."""
+
+    partitions: int
+    settings: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicChanges:
+    """What has to be done on the target before anything is copied to it."""
+
+    created: Mapping[str, WantedTopic] = field(default_factory=dict[str, WantedTopic])
+    grown: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def topic_changes(
+    wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int], *, replication: int
+) -> TopicChanges:
+    """What makes remote topics, by their names, of those that *exist* with so many partitions. Pure."""
+    return TopicChanges(
+        created={
+            name: WantedTopic(
+                name=name,
+                partitions=topic.partitions,
+                replication=replication,
+                settings=topic.settings,
+            )
+            for name, topic in wanted.items()
+            if name not in existing
+        },
+        grown={
+            name: topic.partitions
+            for name, topic in wanted.items()
+            if existing.get(name, topic.partitions) < topic.partitions
+        },
+    )
+
+
+def settings_of_remote(
+    source: Mapping[str, TopicSetting], chosen: ConfigPropertyFilter, known: Collection[str]
+) -> dict[str, str]:
+    """The settings that a remote topic is created with: those *chosen* of its source's, and what it needs. Pure.
+
+    *known* are the settings that topics of the target have.
+    """
+    return {**settings_at_creation(source, chosen), **necessary_settings(source, known)}
+
+
+class RemoteTopics:
+    """Makes sure that remote topics are there. Used by the thread of one connector."""
+
+    def __init__(
+        self, admin: TopicAdmin, cluster: Cluster, *, replication: int, seconds: float
+    ) -> None:
+        self._admin = admin
+        self._cluster = cluster
+        self._replication = replication
+        self._seconds = seconds
+
+    def partitions(self, topics: Collection[str]) -> dict[str, int]:
+        """How many partitions each of *topics* has on the target; those that do not exist are left out.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` for one that this client may not see.
+        """
+        return _counts(self._cluster.metadata(topics, self._deadline()))
+
+    def ensure(self, wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int]) -> None:
+        """Create what is missing of *wanted*, by its remote name, and give more partitions to what has too few.
+
+        *existing* is what :meth:`partitions` has just answered.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` for what the target refuses, and
+        :class:`~headrace.connect.errors.RetriableError` when it does not answer in time.
+        """
+        changes = topic_changes(wanted, existing, replication=self._replication)
+        if changes.created:
+            self._check(self._admin.create(changes.created.values(), self._deadline()))
+        if changes.grown:
+            self._check(self._admin.grow(changes.grown, self._deadline()))
+        if not (changes.created or changes.grown):
+            return
+        for name, topic in changes.created.items():
+            _log.info(
+                "The remote topic %s was created, with %d partitions.", name, topic.partitions
+            )
+        for name, count in changes.grown.items():
+            _log.info("The remote topic %s was given more partitions, %d in all.", name, count)
+        self._await_known({name: wanted[name] for name in (*changes.created, *changes.grown)})
+
+    def _await_known(self, wanted: Mapping[str, RemoteTopic]) -> None:
+        """Wait until a broker knows all of them: the controller has them before the others, and leaders take a moment."""
+        deadline, is_again = self._deadline(), False
+        while True:
+            answer = self._cluster.metadata(wanted.keys(), deadline, again=is_again)
+            counts = _counts(answer)
+            lacking = [
+                name
+                for name, topic in wanted.items()
+                if counts.get(name, 0) < topic.partitions or not _has_leaders(answer, name)
+            ]
+            if not lacking:
+                return
+            if deadline.expired:
+                raise RetriableError(
+                    f"The brokers of the target do not know all of the remote topic {lacking[0]} yet."
+                )
+            is_again = True
+
+    def _check(self, refused: Mapping[str, str]) -> None:
+        if not refused:
+            return
+        shown = [refused[name] for name in sorted(refused)[:_SHOWN]]
+        more = len(refused) - len(shown)
+        rest = f" The same is so for {more} more topics." if more else ""
+        raise TaskFailedError(f"{' '.join(shown)}{rest}")
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self._seconds)
+
+
+def _counts(answer: ClusterMetadata) -> dict[str, int]:
+    found = dict[str, int]()
+    for name, topic in answer.topics.items():
+        if topic.error is None:
+            found[name] = len(topic.partitions)
+        elif topic.error != UNKNOWN_TOPIC_OR_PARTITION:
+            if topic.error.reaction is Reaction.FAIL:
+                raise TaskFailedError(
+                    f"The remote topic {name} cannot be looked at: the target's brokers answer {topic.error.name}. "
+                    f"{topic.error.advice}".rstrip()
+                )
+            raise RetriableError(
+                f"The target's brokers do not say what the remote topic {name} is now ({topic.error.name})."
+            )
+    return found
+
+
+def _has_leaders(answer: ClusterMetadata, name: str) -> bool:
+    partitions = answer.topics[name].partitions.values()
+    return all(each.leader is not None for each in partitions)

@@ -1,0 +1,150 @@
+"""The connector that copies topics from one cluster to another, exactly once, its progress a group on the target (KIP-656).
+
+The unit of parallelism is a partition of the source: each belongs to one slot. Partitions are discovered on the driver; a
+micro-batch reads each up to where it ended when the plan was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar, Final
+
+from headrace.connect.config import Config, Problem
+from headrace.connect.connector import (
+    ExactlyOnceSupport,
+    Plan,
+    PlannedConnector,
+    PlanRequest,
+)
+from headrace.connect.group_offsets import OffsetGroup
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Offsets, SourceTask
+from headrace.discovery.discoverer import PartitionDiscoverer
+from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
+from headrace.kafka.wire.cluster import Cluster
+from headrace.mirror.clients import (
+    client_problems,
+    isolation,
+    source_admin,
+    source_cluster,
+    target_admin,
+    target_cluster,
+    worker_cluster,
+)
+from headrace.mirror.planning import PATIENCE_SECONDS, FlowPlanner, stored
+from headrace.mirror.positions import Flow, MirrorOffsetCodec, check_offsets
+from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.source_logs import SourceLogs
+from headrace.mirror.source_task import MirrorSourceTask
+from headrace.mirror.subscription import subscription
+from headrace.mirror.target import MirrorTarget, TargetClients
+
+_CODEC: Final = f"{MirrorOffsetCodec.__module__}:{MirrorOffsetCodec.__qualname__}"
+# A person waits for it.
+_LAG_SECONDS: Final = 10.0
+
+
+class MirrorSourceConnector(PlannedConnector):
+    """Copies the topics of a source cluster to the cluster of the worker."""
+
+    config_class: ClassVar[type[Config]] = MirrorSourceConfig
+    task_class: ClassVar[type[SourceTask]] = MirrorSourceTask
+
+    def start(self, props: Mapping[str, str]) -> None:
+        """See :class:`~headrace.connect.connector.SourceConnector`; the first plan is the first to connect."""
+        self._config = MirrorSourceConfig.parse(props)
+        self._clusters: list[Cluster] = []
+        self._planner = self._planned_by() if self._config.enabled else None
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """See :class:`~headrace.mirror.planning.FlowPlanner`; nothing where the flow is not enabled."""
+        return Plan() if self._planner is None else self._planner.plan(request)
+
+    def stop(self) -> None:
+        """See :class:`~headrace.connect.connector.SourceConnector`."""
+        for each in getattr(self, "_clusters", ()):
+            each.close()
+
+    def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
+        """The settings, and those of the clients."""
+        found = super().problems(props)
+        return found or tuple(client_problems(MirrorSourceConfig.parse(props)))
+
+    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport:
+        """Unless aborted records are copied, or transactions are switched off."""
+        return MirrorSourceConfig.parse(props).exactly_once_support
+
+    def offset_group(self, props: Mapping[str, str]) -> OffsetGroup:
+        """The group on the target that has the positions."""
+        return OffsetGroup(
+            group_id=MirrorSourceConfig.parse(props).group_id,
+            codec=_CODEC,
+            config=MirrorOffsetCodec.settings(props),
+        )
+
+    def returns_encoded(self, props: Mapping[str, str]) -> bool:
+        """Record batches are passed on unopened where nothing has to look at them."""
+        return True
+
+    def validate_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
+        """With MirrorMaker's sentences, and -1 for a partition that is to be copied from its beginning."""
+        check_offsets(Flow.of(props), offsets)
+
+    def alter_offsets(self, props: Mapping[str, str], offsets: Offsets) -> bool:
+        """Nothing has to happen outside: the positions are compared with the source at the next start."""
+        self.validate_offsets(props, offsets)
+        return True
+
+    def lag(
+        self, props: Mapping[str, str], offsets: Mapping[SourcePartition, SourceOffset]
+    ) -> Mapping[SourcePartition, int]:
+        """The source offsets behind each position, records or not."""
+        config, flow = MirrorSourceConfig.parse(props), Flow.of(props)
+        cluster = source_cluster(config)
+        try:
+            logs = SourceLogs(cluster, isolation(config), seconds=_LAG_SECONDS)
+            positions = stored(flow, offsets).positions
+            ends = logs.readable_ends(positions)
+        finally:
+            cluster.close()
+        return {
+            flow.partition(place): max(0, end - positions[place].next)
+            for place, end in ends.items()
+        }
+
+    def _planned_by(self) -> FlowPlanner:
+        config = self._config
+        seconds = min(config.admin_timeout_ms / 1e3, PATIENCE_SECONDS)
+        worker = self.context.target
+        source, target = source_cluster(config), target_cluster(config, worker)
+        writing = worker_cluster(config, worker)
+        self._clusters += (each for each in (source, target, writing) if each is not None)
+        admins = list[TopicAdmin]()
+
+        def settings_of(topics: Collection[str]) -> Mapping[str, Mapping[str, TopicSetting]]:
+            if not admins:
+                admins.append(source_admin(config))
+            return admins[0].topic_configs(topics, Deadline.after(seconds))
+
+        discoverer = PartitionDiscoverer(
+            subscription(config.topics_copied, config.start),
+            source,
+            lambda deadline: ClusterOffsetsRetriever(
+                cluster=source, deadline=deadline, isolation=isolation(config)
+            ),
+            interval_seconds=config.discovery_seconds,
+            max_failures=config.partition_discovery_max_failures,
+        )
+        return FlowPlanner(
+            config,
+            SourceLogs(source, isolation(config), seconds=seconds),
+            MirrorTarget(
+                config,
+                TargetClients(target, target_admin(config, worker), writing),
+                settings_of,
+                seconds=seconds,
+            ),
+            discoverer,
+        )

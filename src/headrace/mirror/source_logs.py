@@ -1,0 +1,129 @@
+"""What a mirror's driver asks the source about its logs: where they begin and end, and where leader epochs end."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final
+from uuid import UUID
+
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster, IsolationLevel
+from headrace.kafka.wire.epoch_ends import epoch_ends
+from headrace.mirror.positions import Position
+from headrace.mirror.starts import SourceLog
+
+_log = logging.getLogger(__name__)
+
+# A new leader says a lower end for a moment, until its followers have told it theirs (KAFKA-7703).
+_ASKED_AGAIN: Final = (0.0, 0.1, 0.4)
+
+
+class SourceLogs:
+    """Asks the source cluster. Used by one thread; each method raises what the cluster raises.
+
+    Partitions whose leader does not answer now are left out, and logged once.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        isolation: IsolationLevel,
+        *,
+        seconds: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._cluster = cluster
+        self._isolation = isolation
+        self._seconds = seconds
+        self._sleep = sleep
+        self._silent = frozenset[TopicPartition]()
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's id, as it was last answered."""
+        return self._cluster.known.cluster_id
+
+    def topic_id(self, topic: str) -> UUID | None:
+        """The id of *topic*, as it was last answered."""
+        found = self._cluster.known.topics.get(topic)
+        return None if found is None else found.topic_id
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions *topic* has, as it was last answered."""
+        found = self._cluster.known.topics.get(topic)
+        return 0 if found is None else len(found.partitions)
+
+    def readable_ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Up to where each of *places* can be read now: by default the last stable offset."""
+        wanted = dict.fromkeys(places, LATEST)
+        found = self._offsets(wanted, self._isolation)
+        self._report_silent(wanted.keys() - found.keys())
+        return found
+
+    def logs(self, positions: Mapping[TopicPartition, Position]) -> dict[TopicPartition, SourceLog]:
+        """The log of each partition in *positions*, for a comparison with them."""
+        if not positions:
+            return {}
+        beginnings = self._offsets(
+            dict.fromkeys(positions, EARLIEST), IsolationLevel.READ_UNCOMMITTED
+        )
+        ends = self._written_ends(positions)
+        known = beginnings.keys() & ends.keys()
+        epochs = epoch_ends(
+            self._cluster,
+            {
+                place: position.leader_epoch
+                for place, position in positions.items()
+                if place in known and position.leader_epoch is not None
+            },
+            self._deadline(),
+        )
+        return {
+            place: SourceLog(
+                self.cluster_id,
+                self.topic_id(place.topic),
+                beginnings[place],
+                ends[place],
+                epochs.get(place),
+            )
+            for place in positions
+            if place in known
+        }
+
+    def _written_ends(
+        self, positions: Mapping[TopicPartition, Position]
+    ) -> dict[TopicPartition, int]:
+        """The high watermarks; one that is below its position is asked for again before it counts."""
+        wanted = dict.fromkeys(positions, LATEST)
+        ends = self._offsets(wanted, IsolationLevel.READ_UNCOMMITTED)
+        for pause in _ASKED_AGAIN:
+            below = {place: LATEST for place, end in ends.items() if end < positions[place].next}
+            if not below:
+                break
+            self._sleep(pause)
+            ends |= self._offsets(below, IsolationLevel.READ_UNCOMMITTED)
+        return ends
+
+    def _offsets(
+        self, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel
+    ) -> dict[TopicPartition, int]:
+        if not wanted:
+            return {}
+        found = self._cluster.list_offsets(wanted, self._deadline(), isolation=isolation)
+        return {place: each.offset for place, each in found.items() if each.offset is not None}
+
+    def _report_silent(self, places: AbstractSet[TopicPartition]) -> None:
+        if places - self._silent:
+            _log.warning(
+                "The source's brokers do not say where %d partitions end now, such as %s; they are copied on when they do.",
+                len(places),
+                min(places),
+            )
+        self._silent = frozenset(places)
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self._seconds)

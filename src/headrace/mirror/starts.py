@@ -1,0 +1,203 @@
+"""Where a partition is read from: its position compared with what the source's log, and the remote partition, are now. Pure.
+
+A position that does not fit is reported, never guessed away: by default its partition stops, with a sentence that says what was
+found and which command goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from headrace.connect.group_offsets import GroupEntry
+from headrace.connect.partition import OffsetValue
+from headrace.discovery.state import topic_id_text
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.epoch_ends import EpochEnd
+from headrace.mirror.positions import Flow, Position, writer_of
+from headrace.mirror.settings import RecordsLostConfig
+
+_FAIL, _RESTART = "fail", "restart"
+_SHOWN: Final = 5
+
+
+class SourceLog(NamedTuple):
+    """What the source cluster says of one partition now.
+
+    *end* is the high watermark. *epoch_end* is about the epoch of the stored position; ``None`` where it is not known.
+    """
+
+    cluster_id: str | None
+    topic_id: UUID | None
+    log_start: int
+    end: int
+    epoch_end: EpochEnd | None = None
+
+
+class RemotePartition(NamedTuple):
+    """What the target has of a source partition that has no position of this flow.
+
+    *end* is the end of its log. *entry* is what another program has committed for it in the group, if anything.
+    """
+
+    place: TopicPartition
+    end: int
+    entry: GroupEntry | None = None
+
+
+class Resume(NamedTuple):
+    """Read on at *position*, which is stored first if it is not the one that is stored; *told* is to be logged."""
+
+    position: Position
+    told: str | None = None
+
+
+class Begin(NamedTuple):
+    """It has no position: it starts by the rule for a partition that the first, or a later, discovery has found."""
+
+    told: str | None = None
+
+
+class Stop(NamedTuple):
+    """It is not read until someone decides."""
+
+    problem: str
+
+
+Start = Resume | Begin | Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartRules:
+    """Decides for the partitions of one connector, by its settings and its *group* on the target."""
+
+    connector: str
+    flow: Flow
+    group: str
+    config: RecordsLostConfig
+
+    def resumed(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
+        """Where to go on at a stored *position*, given what the *log* is now."""
+        config = self.config
+        found, key, policy = _other_cluster(place, position, log), "foreign", config.on_foreign
+        if found is None:
+            found, key, policy = _recreated(place, position, log), "recreated", config.on_recreated
+        if found is None:
+            return self._within(place, position, log)
+        if policy == _FAIL:
+            return self._stop(place, found, key)
+        # Epochs of another log say nothing about this one.
+        anew = _stamped(position, log)._replace(leader_epoch=None)
+        if policy == _RESTART:
+            told = f"{found} It is copied from its beginning, offset {log.log_start}."
+            return Resume(anew._replace(next=log.log_start), told)
+        within = self._within(place, anew, log._replace(epoch_end=None))
+        if isinstance(within, Stop):
+            return within
+        told = within.told or f"It is read on at offset {within.position.next}."
+        return Resume(within.position, f"{found} {told}")
+
+    def without(self, place: TopicPartition, remote: RemotePartition) -> Start:
+        """What to do with a *place* that has no position of this flow."""
+        entry = remote.entry
+        if entry is not None:
+            found = (
+                f"The entry for {remote.place} in the group {self.group} on the target, offset {entry.offset}, is not this "
+                f"flow's: it was committed by {writer_of(entry.metadata)}."
+            )
+            if self.config.on_foreign == _FAIL:
+                return self._stop(place, found, "foreign")
+            adopted = Position(max(entry.offset, 0))
+            return Resume(adopted, f"{found} {place} is copied from that offset on.")
+        if not remote.end:
+            return Begin()
+        found = (
+            f"{place} has no position in the group {self.group} on the target, and {remote.place} there has records up to "
+            f"offset {remote.end}: the position has expired or was removed, or another program writes there."
+        )
+        if self.config.on_expired == _FAIL:
+            return self._stop(place, found, "expired")
+        return Begin(f"{found} It is copied as if it were new.")
+
+    def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
+        at, parting = position.next, _parting(position, log)
+        stamped = _stamped(position, log)
+        if parting is not None:
+            found = (
+                f"{place} is to be copied from offset {at} on, and the source's log, which is from {log.log_start} to "
+                f"{log.end} now, has only those before {parting} of what was copied: the source has lost records, as after "
+                "an unclean leader election."
+            )
+            moved = stamped._replace(next=parting)
+        elif at < log.log_start:
+            found = (
+                f"{place} is to be copied from offset {at} on, and the source's log begins at {log.log_start} now: "
+                f"{log.log_start - at} offsets were deleted before they were copied."
+            )
+            moved = stamped._replace(next=log.log_start)
+        else:
+            return Resume(stamped)
+        if self.config.on_lost == _FAIL:
+            return self._stop(place, found, "lost")
+        return Resume(moved, f"{found} It is read on at offset {moved.next}.")
+
+    def _stop(self, place: TopicPartition, found: str, key: str) -> Stop:
+        return Stop(
+            f"{found} {place} is not copied until someone decides: {self._command(place)} says after which offset to go on, "
+            f"while the connector is stopped; mirror.on.{key} says what to do without being asked."
+        )
+
+    def _command(self, place: TopicPartition) -> str:
+        source = shlex.quote(_json(dict(self.flow.partition(place))))
+        return f"headrace offsets set {self.connector} {source} '{{\"offset\":LAST}}'"
+
+
+def stopped(problems: Mapping[TopicPartition, str]) -> Iterator[str]:
+    """The sentences about partitions that stop, one for each of the first few, and how many more there are."""
+    shown = sorted(problems)[:_SHOWN]
+    yield from (problems[each] for each in shown)
+    if len(problems) > len(shown):
+        yield f"So are {len(problems) - len(shown)} more partitions."
+
+
+def _stamped(position: Position, log: SourceLog) -> Position:
+    """*position*, which was compared with *log*, with what identifies it."""
+    return position._replace(
+        cluster_id=log.cluster_id or position.cluster_id, topic_id=log.topic_id or position.topic_id
+    )
+
+
+def _other_cluster(place: TopicPartition, position: Position, log: SourceLog) -> str | None:
+    if not (position.cluster_id and log.cluster_id) or position.cluster_id == log.cluster_id:
+        return None
+    return (
+        f"{place} was copied before offset {position.next} from the cluster with the id {position.cluster_id}, and the source's "
+        f"addresses lead to the cluster {log.cluster_id} now."
+    )
+
+
+def _recreated(place: TopicPartition, position: Position, log: SourceLog) -> str | None:
+    if position.topic_id is None or log.topic_id is None or log.topic_id == position.topic_id:
+        return None
+    return (
+        f"The topic {place.topic} was deleted and created again at the source: {place} was copied before offset "
+        f"{position.next} from the topic with the id {topic_id_text(position.topic_id)}, and there is one with the id "
+        f"{topic_id_text(log.topic_id)} now."
+    )
+
+
+def _parting(position: Position, log: SourceLog) -> int | None:
+    """The offset from which on the log is not the one that was copied; ``None`` if all before the position is the same."""
+    ends = [log.end] if log.end < position.next else []
+    epoch = log.epoch_end
+    if epoch is not None and min(epoch) >= 0 and epoch.end < position.next:
+        ends.append(epoch.end)
+    return max(min(ends), log.log_start) if ends else None
+
+
+def _json(values: Mapping[str, OffsetValue]) -> str:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,200 @@
+"""What a mirror's driver does on the target: remote topics, their ends, and its group."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NamedTuple
+
+from headrace.connect.errors import TaskFailedError
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
+from headrace.mirror.filters import property_filter
+from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
+from headrace.mirror.settings import MirrorSourceConfig
+
+_log = logging.getLogger(__name__)
+
+_RETENTION: Final = "offsets.retention.minutes"
+_DEFAULT_RETENTION_MINUTES: Final = 7 * 24 * 60
+_PART: Final = 4
+_SHOWN: Final = 3
+
+SettingsOf = Callable[[Collection[str]], Mapping[str, Mapping[str, TopicSetting]]]
+"""The settings of topics of the source, as far as this client may see them."""
+
+
+class TargetClients(NamedTuple):
+    """Clients of the target. *writing* is a client of the cluster that the tasks write to, if that has other addresses."""
+
+    cluster: Cluster
+    admin: TopicAdmin
+    writing: Cluster | None = None
+
+
+class MirrorTarget:
+    """Asks and changes the target cluster. Used by one thread; each method raises what the clients raise."""
+
+    def __init__(
+        self,
+        config: MirrorSourceConfig,
+        clients: TargetClients,
+        settings_of: SettingsOf,
+        *,
+        seconds: float,
+    ) -> None:
+        self._config = config
+        self._cluster, self._admin, self._writing = clients
+        self._settings_of = settings_of
+        self._seconds = seconds
+        self._topics = RemoteTopics(
+            self._admin, self._cluster, replication=config.replication_factor, seconds=seconds
+        )
+        self._internal = RemoteTopics(
+            self._admin,
+            self._cluster,
+            replication=config.mirror_offset_ranges_topic_replication_factor,
+            seconds=seconds,
+        )
+        self._ensured: dict[str, int] = {}
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's id, as it was last answered."""
+        return self._cluster.known.cluster_id
+
+    def doubt(self) -> None:
+        """Look again whether topics are there that were there before."""
+        self._ensured.clear()
+
+    def ensure(self, topics: Mapping[str, int], copied: Collection[str]) -> None:
+        """Make sure that the remote topics are there of the source's *topics*, each of which has so many partitions.
+
+        Of *copied* ones records have been copied before. Raises :class:`~headrace.connect.errors.TaskFailedError` when the
+        remote topic of one of them is gone, if the settings say so, and for two topics of one remote name.
+        """
+        source = self._by_remote_name(topics)
+        wanted = {
+            name: topics[topic]
+            for name, topic in source.items()
+            if self._ensured.get(name, 0) < topics[topic]
+        }
+        if not wanted:
+            return
+        existing = self._topics.partitions(frozenset(wanted))
+        self._check_removed(
+            [name for name in wanted if name not in existing and source[name] in copied]
+        )
+        missing = {name: source[name] for name in wanted if name not in existing}
+        settings = self._settings_at_creation(missing) if missing else {}
+        self._topics.ensure(
+            {name: RemoteTopic(count, settings.get(name, {})) for name, count in wanted.items()},
+            existing,
+        )
+        self._ensured |= wanted
+
+    def ensure_internal(self) -> None:
+        """Make sure that the flow's own topic is there, under whose partition its first discovery is noted."""
+        self._check_one_cluster()
+        name = self._internal_topic
+        if name not in self._ensured:
+            existing = self._internal.partitions(frozenset([name]))
+            self._internal.ensure({name: RemoteTopic(1)}, existing)
+            self._ensured[name] = 1
+
+    def check_group(self) -> None:
+        """Raise :class:`~headrace.connect.errors.TaskFailedError` while consumers are members of the group.
+
+        The broker would let both commit: a consumer's offsets are of the remote topics, and the mirror's of the source.
+        """
+        group = self._config.group_id
+        members = self._cluster.describe_group(group, self._deadline()).members
+        if members:
+            shown = ", ".join(f"{each.client_id} at {each.host}" for each in members[:_SHOWN])
+            raise TaskFailedError(
+                f"The group {group!r} on the target has {len(members)} members ({shown}), and the mirror keeps its positions "
+                "there: nobody may consume with it. Stop them, or give the mirror another group (mirror.group.id)."
+            )
+
+    def ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where remote partitions end, aborted records and open transactions included."""
+        wanted = dict.fromkeys(places, LATEST)
+        if not wanted:
+            return {}
+        found = self._cluster.list_offsets(
+            wanted, self._deadline(), isolation=IsolationLevel.READ_UNCOMMITTED
+        )
+        return {place: each.offset for place, each in found.items() if each.offset is not None}
+
+    def existing(self, places: Collection[TopicPartition]) -> frozenset[TopicPartition]:
+        """Those of remote partitions that are there."""
+        counts = self._topics.partitions(frozenset(each.topic for each in places))
+        return frozenset(each for each in places if each.partition < counts.get(each.topic, 0))
+
+    def recommit_seconds(self) -> float:
+        """How often each position has to be committed so that none expires: a quarter of what the target keeps it for."""
+        found = self._admin.broker_setting(_RETENTION, self._deadline())
+        minutes = int(found) if found is not None else _DEFAULT_RETENTION_MINUTES
+        return minutes * 60 / _PART
+
+    def _check_one_cluster(self) -> None:
+        """Once: topics that are made in one cluster are of no use in another."""
+        if self._writing is None:
+            return
+        there = self._writing.metadata((), self._deadline()).cluster_id
+        here = self._cluster.metadata((), self._deadline()).cluster_id
+        if there != here:
+            raise TaskFailedError(
+                f"target.cluster.bootstrap.servers leads to the cluster {here}, and this worker writes to {there}: name the "
+                "worker's own cluster, or leave it out. For records in another cluster, run a worker there."
+            )
+        self._writing.close()
+        self._writing = None
+
+    def _settings_at_creation(self, topics: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        """The settings of remote topics that are to be created, by their names; *topics* are those of their sources."""
+        found = self._settings_of(topics.values())
+        chosen = property_filter(self._config.originals)
+        known = self._known_settings()
+        return {
+            name: settings_of_remote(found.get(topic, {}), chosen, known)
+            for name, topic in topics.items()
+        }
+
+    def _known_settings(self) -> frozenset[str]:
+        """The settings that topics of the target have, as those of the flow's own topic tell."""
+        found = self._admin.topic_configs([self._internal_topic], self._deadline())
+        return frozenset(found.get(self._internal_topic, ()))
+
+    @property
+    def _internal_topic(self) -> str:
+        return self._config.policy.offset_ranges_topic(self._config.source_cluster_alias)
+
+    def _by_remote_name(self, topics: Collection[str]) -> dict[str, str]:
+        copied, found = self._config.topics_copied, dict[str, str]()
+        for topic in sorted(topics):
+            name = copied.remote_topic(topic)
+            if name in found:
+                raise TaskFailedError(
+                    f"The topics {found[name]} and {topic} would both be copied to {name}: the replication policy has to give "
+                    "different topics different names."
+                )
+            found[name] = topic
+        return found
+
+    def _check_removed(self, gone: Collection[str]) -> None:
+        if not gone:
+            return
+        name = min(gone)
+        found = f"The remote topic {name} is gone from the target, and its source has been copied before."
+        if self._config.on_remote_removed == "fail":
+            raise TaskFailedError(
+                f"{found} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
+                "empty, and copying goes on at the position."
+            )
+        _log.warning("%s It is created again, and copying goes on at the position.", found)
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self._seconds)

@@ -1,0 +1,187 @@
+"""Where a partition is read from, given its position and what the clusters have now."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from headrace.connect.group_offsets import GroupEntry
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.epoch_ends import EpochEnd
+from headrace.mirror.positions import Flow, Position
+from headrace.mirror.settings import RecordsLostConfig
+from headrace.mirror.starts import (
+    Begin,
+    RemotePartition,
+    Resume,
+    SourceLog,
+    Start,
+    StartRules,
+    Stop,
+    stopped,
+)
+
+OLD, NEW = UUID(int=1), UUID(int=2)
+PLACE, REMOTE = TopicPartition("orders", 3), TopicPartition("A.orders", 3)
+AT = Position(50, "cluster-1", OLD, 4)
+LOG = SourceLog(cluster_id="cluster-1", topic_id=OLD, log_start=10, end=90)
+COMMAND = (
+    'headrace offsets set m \'{"cluster":"A","topic":"orders","partition":3}\' \'{"offset":LAST}\''
+)
+
+
+def rules(**settings: str) -> StartRules:
+    """Those of a connector with these settings of ``mirror.on``."""
+    given = {f"mirror.on.{key.replace('_', '.')}": value for key, value in settings.items()}
+    return StartRules(
+        connector="m", flow=Flow("A", "B"), group="connect-m", config=RecordsLostConfig.parse(given)
+    )
+
+
+def resumed(position: Position, log: SourceLog, **settings: str) -> Start:
+    """What the rules say of a position."""
+    return rules(**settings).resumed(PLACE, position, log)
+
+
+def at(start: Start) -> Position:
+    """The position that *start* goes on at, with something told."""
+    assert isinstance(start, Resume)
+    assert start.told, "it is to be told"
+    return start.position
+
+
+def problem(start: Start) -> str:
+    """Why nothing is read."""
+    assert isinstance(start, Stop)
+    return start.problem
+
+
+@pytest.mark.parametrize("end", [None, EpochEnd(4, 50), EpochEnd(4, 80), EpochEnd(-1, -1)])
+def test_a_position_in_the_same_log_is_gone_on_at(end: EpochEnd | None):
+    """Whether or not its epoch is known there; nothing is told."""
+    assert Resume(AT) == resumed(AT, LOG._replace(epoch_end=end))
+
+
+def test_a_position_at_the_bounds_is_in_the_log():
+    """At its start, and at its end, where the next record is waited for."""
+    for bound in (10, 90):
+        assert Resume(AT._replace(next=bound)) == resumed(AT._replace(next=bound), LOG)
+
+
+def test_a_position_that_a_user_has_given_gets_its_stamp():
+    """It says nothing of what it was read from, so that nothing is compared."""
+    assert Resume(Position(50, "cluster-1", OLD)) == resumed(Position(50), LOG)
+
+
+def test_brokers_without_ids_are_believed():
+    """As of old versions."""
+    log = LOG._replace(cluster_id=None, topic_id=None)
+
+    assert Resume(AT) == resumed(AT, log)
+
+
+def test_another_cluster_under_the_alias_stops():
+    """The sentence has both ids, and the command."""
+    said = problem(resumed(AT, LOG._replace(cluster_id="cluster-2")))
+
+    assert "orders-3 was copied before offset 50 from the cluster with the id cluster-1" in said
+    assert "addresses lead to the cluster cluster-2 now" in said
+    assert COMMAND in said
+    assert "mirror.on.foreign" in said
+
+
+def test_another_cluster_may_be_gone_on_with():
+    """Epochs of the one say nothing of the other; what was read is stamped anew."""
+    log = LOG._replace(cluster_id="cluster-2", topic_id=NEW, epoch_end=EpochEnd(4, 20))
+
+    assert Position(50, "cluster-2", NEW) == at(resumed(AT, log, foreign="continue"))
+
+
+def test_a_topic_made_again_stops_goes_on_or_begins_again():
+    """Its id tells it from the old one."""
+    log = LOG._replace(topic_id=NEW)
+
+    said = problem(resumed(AT, log))
+    assert "The topic orders was deleted and created again" in said
+    assert COMMAND in said
+    assert "mirror.on.recreated" in said
+    assert Position(50, "cluster-1", NEW) == at(resumed(AT, log, recreated="continue"))
+    assert Position(10, "cluster-1", NEW) == at(resumed(AT, log, recreated="restart"))
+
+
+def test_going_on_in_a_shorter_topic_made_again_is_another_question():
+    """The position is behind its end."""
+    log = LOG._replace(topic_id=NEW, log_start=0, end=7)
+
+    assert "mirror.on.lost" in problem(resumed(AT, log, recreated="continue"))
+    found = at(resumed(AT, log, recreated="continue", lost="continue"))
+    assert Position(7, "cluster-1", NEW) == found
+
+
+def test_records_deleted_before_they_were_copied_stop_or_are_left_out():
+    """The sentence counts them."""
+    log = LOG._replace(log_start=60)
+
+    said = problem(resumed(AT, log))
+    assert "10 offsets were deleted before they were copied" in said
+    assert "mirror.on.lost" in said
+    assert AT._replace(next=60) == at(resumed(AT, log, lost="continue"))
+
+
+@pytest.mark.parametrize(
+    ("log", "parting"),
+    [
+        (LOG._replace(epoch_end=EpochEnd(4, 40)), 40),
+        (LOG._replace(epoch_end=EpochEnd(3, 5)), 10),
+        (LOG._replace(end=45), 45),
+        (LOG._replace(end=45, epoch_end=EpochEnd(4, 42)), 42),
+    ],
+)
+def test_a_log_that_was_moved_back_stops_or_is_gone_on_with_where_it_parts(
+    log: SourceLog, parting: int
+):
+    """By the epoch's end, and by the log's; but not before its start."""
+    said = problem(resumed(AT, log))
+    assert f"has only those before {parting} of what was copied" in said
+    assert "mirror.on.lost" in said
+    assert AT._replace(next=parting) == at(resumed(AT, log, lost="continue"))
+
+
+def test_without_a_position_and_with_an_empty_remote_partition_it_begins():
+    """By the rule for new ones."""
+    assert Begin() == rules().without(PLACE, RemotePartition(REMOTE, 0))
+
+
+def test_without_a_position_and_with_records_at_the_target_it_stops():
+    """Its entry may have expired; to begin would double everything."""
+    found = RemotePartition(REMOTE, 1234)
+
+    said = problem(rules().without(PLACE, found))
+    assert "orders-3 has no position in the group connect-m" in said
+    assert "A.orders-3 there has records up to offset 1234" in said
+    assert COMMAND in said
+    assert "mirror.on.expired" in said
+    start = rules(expired="continue").without(PLACE, found)
+    assert isinstance(start, Begin)
+    assert start.told
+
+
+def test_an_entry_of_someone_else_stops_or_is_taken_over():
+    """It would be a guess that it speaks of this source."""
+    entry = GroupEntry("A.orders", 3, 77, '{"v":1,"flow":"C->B","topic":"orders"}')
+    found = RemotePartition(REMOTE, 1234, entry)
+
+    said = problem(rules(expired="continue").without(PLACE, found))
+    assert "offset 77, is not this flow's: it was committed by the flow C->B" in said
+    assert COMMAND in said
+    assert "mirror.on.foreign" in said
+    assert Position(77) == at(rules(foreign="continue").without(PLACE, found))
+
+
+def test_many_partitions_are_told_by_the_first_few():
+    """A sentence is to be read."""
+    problems = {TopicPartition("t", each): f"{each} stops." for each in range(9)}
+
+    assert ["0 stops.", "1 stops.", "2 stops.", "3 stops.", "4 stops."] == [*stopped(problems)][:5]
+    assert "So are 4 more partitions." == [*stopped(problems)][5]
