@@ -17,9 +17,9 @@ from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.offsets.codec import encoded_entries
-from headrace.testing.judge import committed_records
 from headrace.runtime.engine import LocalProcesses
 from headrace.spark.engine import SparkEngine
+from headrace.testing.judge import committed_records
 from spark.kafka.tables import Topics
 from waiting import until
 
