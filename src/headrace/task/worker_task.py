@@ -23,6 +23,7 @@ from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask, Split, TransactionContext
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
+from headrace.kafka.group_sender import make_group_sender
 from headrace.kafka.sender import Sender
 from headrace.observe.log_format import LogForm
 from headrace.offsets.target import TargetGroup
