@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from headrace.connect.task import Offsets
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
-from headrace.kafka.group_sender import make_group_sender
 from headrace.kafka.sender import GroupSender, OffsetEntry, Sender
+from headrace.kafka.wire_sender import make_wire_sender
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.group_codec import GroupChange
 from headrace.offsets.target import DriverStore, OffsetTopic
@@ -34,7 +34,7 @@ class DriverOffsetCommitter:
         stores: ConnectorOffsetStores,
         group_id: str,
         *,
-        make_group_sender: MakeSender = make_group_sender,
+        make_group_sender: MakeSender = make_wire_sender,
     ) -> None:
         self._stores = stores
         self._group_id = group_id
