@@ -87,7 +87,7 @@ class FlowPlanner:
         self._discoverer = discoverer
         self._clock = clock
         self._enumerator: PartitionEnumerator | None = None
-        self._has_discovered = False
+        self._has_begun = self._has_discovered = False
         self._compared = set[TopicPartition]()
         self._owners: Owners = {}
         self._slots = 0
@@ -102,6 +102,9 @@ class FlowPlanner:
         Starts, and positions that the rules move, are stored before anything is copied: a plan does one of the two.
         Raises :class:`~headrace.connect.errors.TaskFailedError` with what stops partitions, once everything else is stored.
         """
+        if not self._has_begun:
+            self._target.check_group()
+            self._has_begun = True
         found = stored(self._flow, request.offsets.known())
         enumerator = self._discovered(found)
         splits = {split.place: split for split in enumerator.unassigned()}

@@ -12,18 +12,19 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
-from headrace.mirror.topic_config_sync import necessary_settings
+from headrace.mirror.filters import ConfigPropertyFilter
+from headrace.mirror.topic_config_sync import necessary_settings, settings_at_creation
 
 _log = logging.getLogger(__name__)
 
 _SHOWN: Final = 3
 
 
-class SourceTopic(NamedTuple):
-    """What a remote topic has to hold: that many partitions, and records that the settings of the source topic allow."""
+class RemoteTopic(NamedTuple):
+    """What a remote topic is to be like: so many *partitions*, and the *settings* that it is created with."""
 
     partitions: int
-    settings: Mapping[str, TopicSetting] = {}
+    settings: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ class TopicChanges:
 
 
 def topic_changes(
-    wanted: Mapping[str, SourceTopic], existing: Mapping[str, int], *, replication: int
+    wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int], *, replication: int
 ) -> TopicChanges:
     """What makes remote topics, by their names, of those that *exist* with so many partitions. Pure."""
     return TopicChanges(
@@ -44,7 +45,7 @@ def topic_changes(
                 name=name,
                 partitions=topic.partitions,
                 replication=replication,
-                settings=necessary_settings(topic.settings, topic.settings),
+                settings=topic.settings,
             )
             for name, topic in wanted.items()
             if name not in existing
@@ -55,6 +56,16 @@ def topic_changes(
             if existing.get(name, topic.partitions) < topic.partitions
         },
     )
+
+
+def settings_of_remote(
+    source: Mapping[str, TopicSetting], chosen: ConfigPropertyFilter, known: Collection[str]
+) -> dict[str, str]:
+    """The settings that a remote topic is created with: those *chosen* of its source's, and what it needs. Pure.
+
+    *known* are the settings that topics of the target have.
+    """
+    return {**settings_at_creation(source, chosen), **necessary_settings(source, known)}
 
 
 class RemoteTopics:
@@ -75,7 +86,7 @@ class RemoteTopics:
         """
         return _counts(self._cluster.metadata(topics, self._deadline()))
 
-    def ensure(self, wanted: Mapping[str, SourceTopic], existing: Mapping[str, int]) -> None:
+    def ensure(self, wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int]) -> None:
         """Create what is missing of *wanted*, by its remote name, and give more partitions to what has too few.
 
         *existing* is what :meth:`partitions` has just answered.
@@ -98,7 +109,7 @@ class RemoteTopics:
             _log.info("The remote topic %s was given more partitions, %d in all.", name, count)
         self._await_known({name: wanted[name] for name in (*changes.created, *changes.grown)})
 
-    def _await_known(self, wanted: Mapping[str, SourceTopic]) -> None:
+    def _await_known(self, wanted: Mapping[str, RemoteTopic]) -> None:
         """Wait until a broker knows all of them: the controller has them before the others, and leaders take a moment."""
         deadline, is_again = self._deadline(), False
         while True:

@@ -12,7 +12,8 @@ from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
 from headrace.mirror.clients import another_cluster
-from headrace.mirror.remote_topics import RemoteTopics, SourceTopic
+from headrace.mirror.filters import property_filter
+from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
 from headrace.mirror.settings import MirrorSourceConfig
 
 _log = logging.getLogger(__name__)
@@ -20,9 +21,10 @@ _log = logging.getLogger(__name__)
 _RETENTION: Final = "offsets.retention.minutes"
 _DEFAULT_RETENTION_MINUTES: Final = 7 * 24 * 60
 _PART: Final = 4
+_SHOWN: Final = 3
 
 SettingsOf = Callable[[Collection[str]], Mapping[str, Mapping[str, TopicSetting]]]
-"""The settings of topics of the source, as far as they are known."""
+"""The settings of topics of the source, as far as this client may see them."""
 
 
 class TargetClients(NamedTuple):
@@ -86,13 +88,10 @@ class MirrorTarget:
         self._check_removed(
             [name for name in wanted if name not in existing and source[name] in copied]
         )
-        missing = [source[name] for name in wanted if name not in existing]
-        settings = self._settings_of(missing) if missing else {}
+        missing = {name: source[name] for name in wanted if name not in existing}
+        settings = self._settings_at_creation(missing) if missing else {}
         self._topics.ensure(
-            {
-                name: SourceTopic(count, settings.get(source[name], {}))
-                for name, count in wanted.items()
-            },
+            {name: RemoteTopic(count, settings.get(name, {})) for name, count in wanted.items()},
             existing,
         )
         self._ensured |= wanted
@@ -100,11 +99,25 @@ class MirrorTarget:
     def ensure_internal(self) -> None:
         """Make sure that the flow's own topic is there, under whose partition its first discovery is noted."""
         self._check_one_cluster()
-        name = self._config.policy.offset_ranges_topic(self._config.source_cluster_alias)
+        name = self._internal_topic
         if name not in self._ensured:
             existing = self._internal.partitions(frozenset([name]))
-            self._internal.ensure({name: SourceTopic(1)}, existing)
+            self._internal.ensure({name: RemoteTopic(1)}, existing)
             self._ensured[name] = 1
+
+    def check_group(self) -> None:
+        """Raise :class:`~headrace.connect.errors.TaskFailedError` while consumers are members of the group.
+
+        The broker would let both commit: a consumer's offsets are of the remote topics, and the mirror's of the source.
+        """
+        group = self._config.group_id
+        members = self._cluster.describe_group(group, self._deadline()).members
+        if members:
+            shown = ", ".join(f"{each.client_id} at {each.host}" for each in members[:_SHOWN])
+            raise TaskFailedError(
+                f"The group {group!r} on the target has {len(members)} members ({shown}), and the mirror keeps its positions "
+                "there: nobody may consume with it. Stop them, or give the mirror another group (mirror.group.id)."
+            )
 
     def ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Where remote partitions end, aborted records and open transactions included."""
@@ -137,6 +150,25 @@ class MirrorTarget:
             raise TaskFailedError(another_cluster(here, there))
         self._writing.close()
         self._writing = None
+
+    def _settings_at_creation(self, topics: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        """The settings of remote topics that are to be created, by their names; *topics* are those of their sources."""
+        found = self._settings_of(topics.values())
+        chosen = property_filter(self._config.originals)
+        known = self._known_settings()
+        return {
+            name: settings_of_remote(found.get(topic, {}), chosen, known)
+            for name, topic in topics.items()
+        }
+
+    def _known_settings(self) -> frozenset[str]:
+        """The settings that topics of the target have, as those of the flow's own topic tell."""
+        found = self._admin.topic_configs([self._internal_topic], self._deadline())
+        return frozenset(found.get(self._internal_topic, ()))
+
+    @property
+    def _internal_topic(self) -> str:
+        return self._config.policy.offset_ranges_topic(self._config.source_cluster_alias)
 
     def _by_remote_name(self, topics: Collection[str]) -> dict[str, str]:
         copied, found = self._config.topics_copied, dict[str, str]()
