@@ -195,12 +195,19 @@ class SourceConnector(ABC):
     def returns_encoded(self, props: Mapping[str, str]) -> bool:
         """Whether the tasks return :class:`~headrace.connect.encoded.EncodedBatches` where they may.
 
-        The default converters of such a connector are those for bytes, whatever the worker's are. Its
-        tasks may not return encoded batches with other converters, or transformations: they look at
+        Tasks may not return encoded batches with converters that are not for bytes, or transformations: they look at
         :attr:`~headrace.connect.task.TaskContext.takes_encoded`, and return decoded records then. Pure, and called with
         properties that are not valid, too.
         """
         return False
+
+    def returns_bytes(self, props: Mapping[str, str]) -> bool:
+        """Whether keys, values and headers are bytes as they are to be written, with this configuration.
+
+        The default converters of such a connector are those for bytes, whatever the worker's are. By default so for those
+        that pass record batches on. Pure, as :meth:`returns_encoded`.
+        """
+        return self.returns_encoded(props)
 
     def schemaless(self, props: Mapping[str, str]) -> str | None:
         """What kind of values certainly have no schema with this configuration, in words such as "JSON lines".
