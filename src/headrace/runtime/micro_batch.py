@@ -326,7 +326,8 @@ class MicroBatch:
         """
         with self._changed:
             idle = [slot.done().get("idle_seconds") for slot in self.slots if slot.report is None]
-            return None if None in idle else min(idle, default=None)
+            known = [seconds for seconds in idle if seconds is not None]
+            return min(known, default=None) if len(known) == len(idle) else None
 
     def wait(self, seconds: float) -> None:
         """Wait for something to change."""
