@@ -71,7 +71,7 @@ def translated(error: KafkaError | KafkaException, context: Context) -> ConnectE
     """Our error for *error*; its type says what the caller is to do next."""
     inner = kafka_error(error)
     if inner.name() in _FENCED:
-        return _fenced(context)
+        return fenced(context)
     if inner.name() == "_MSG_TIMED_OUT" and _outlived(context):
         return timed_out(context)
     if inner.name() in _ADVICE:
@@ -95,7 +95,8 @@ def is_retriable(error: KafkaError) -> bool:
     return error.retriable() or error.txn_requires_abort() or error.name() in _RETRIABLE
 
 
-def _fenced(context: Context) -> ConnectError:
+def fenced(context: Context) -> ConnectError:
+    """The error for a producer that the broker takes for replaced: a newer one, or the end of its time, which looks the same."""
     if _outlived(context):
         return timed_out(context)
     return FencedError(

@@ -24,6 +24,7 @@ from headrace.connect.task import SourceTask, Split, TransactionContext
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.sender import Sender
+from headrace.kafka.wire_sender import make_wire_sender
 from headrace.observe.log_format import LogForm
 from headrace.offsets.target import TargetGroup
 from headrace.pids import identity_of
@@ -129,7 +130,7 @@ def context_of(
 
 def sender_maker(spec: ConnectorSpec) -> Callable[..., Sender]:
     """Who makes the sender of the tasks of *spec*: only that of the wire commits offsets to groups, and forwards batches."""
-    return make_group_sender if isinstance(spec.offsets, TargetGroup) else make_sender
+    return make_wire_sender if isinstance(spec.offsets, TargetGroup) else make_sender
 
 
 class WorkerTask:
@@ -323,8 +324,3 @@ def _run_to_report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotR
         trace=None if error is None else secrets.masked("".join(traceback.format_exception(error))),
         progress=progress.as_message(),
     )
-
-
-def make_group_sender(*_: object, **__: object) -> Sender:
-    """Placeholder until the wire's sender is there."""
-    raise TaskFailedError("Offsets of a source task cannot be committed to a consumer group yet.")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-import google_crc32c
 import pyarrow as pa
 
+from headrace.kafka.batches.checksums import crc32c
 from headrace.kafka.batches.compression import (
     TooSmallError,
     decompress_into,
@@ -132,7 +132,7 @@ def _checked(
     # Before anything of a header is believed: a batch may claim to be a marker, or to be empty.
     for header in headers:
         if header.magic >= NEWEST_MAGIC and (end is None or header.base_offset < end):
-            found = google_crc32c.value(bytes(octets[header.position + CRC_BEGINS : header.end]))
+            found = crc32c(octets[header.position + CRC_BEGINS : header.end])
             if found != header.crc:
                 reason = f"its checksum is {found:#010x} and not {header.crc:#010x}"
                 raise CorruptBatchError(place, header.base_offset, reason)

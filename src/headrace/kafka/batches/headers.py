@@ -17,6 +17,11 @@ HEADER_BYTES: Final = 61
 """Bytes of a version 2 batch before its records."""
 CRC_BEGINS: Final = 21
 """Where in a version 2 batch the bytes begin that its checksum covers."""
+COMPRESSION: Final = 0x07
+"""Bits of a batch's attributes that number its compression; the others here are one bit each."""
+LOG_APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
 NEWEST_MAGIC: Final = 2
 """The format of batches; before it there were messages."""
 
@@ -31,11 +36,6 @@ _SMALLEST: Final = 14
 _SMALLEST_WITH_TIME: Final = 22
 _LARGEST_OFFSET: Final = (1 << 63) - 1
 _ABORT: Final = 0
-
-_COMPRESSION: Final = 0x07
-_LOG_APPEND_TIME: Final = 0x08
-_TRANSACTIONAL: Final = 0x10
-_CONTROL: Final = 0x20
 
 
 class BatchHeader(NamedTuple):
@@ -67,20 +67,20 @@ class BatchHeader(NamedTuple):
     @property
     def compression(self) -> int:
         """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
-        return self.attributes & _COMPRESSION
+        return self.attributes & COMPRESSION
 
     @property
     def timestamp_type(self) -> int:
         """0 when producers set the timestamps, 1 when the broker did, -1 when the format has none."""
-        return -1 if self.magic == 0 else int(self.attributes & _LOG_APPEND_TIME != 0)
+        return -1 if self.magic == 0 else int(self.attributes & LOG_APPEND_TIME != 0)
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= NEWEST_MAGIC and self.attributes & _TRANSACTIONAL != 0
+        return self.magic >= NEWEST_MAGIC and self.attributes & TRANSACTIONAL != 0
 
     @property
     def is_control(self) -> bool:
-        return self.magic >= NEWEST_MAGIC and self.attributes & _CONTROL != 0
+        return self.magic >= NEWEST_MAGIC and self.attributes & CONTROL != 0
 
 
 class AbortedTransaction(NamedTuple):

@@ -13,9 +13,11 @@ from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 
+from headrace import __version__
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.deadline import Deadline
@@ -49,6 +51,8 @@ _OFFSETS_VERSIONS: Final = (2, 8)
 # Before it, EARLIEST_LOCAL would be taken for a timestamp.
 _LOCAL_START_VERSION: Final = 8
 _COORDINATOR_VERSIONS: Final = (1, 3)
+# Features came with version 3 (Kafka 2.4).
+_FEATURES_VERSIONS: Final = (3, 4)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Whoever has spelt an address wrong should not have to wait for the deadline to see it.
 _SILENT_SECONDS: Final = 5.0
@@ -286,6 +290,37 @@ class Cluster:
         named = found if newer is None else group_requests.described(newer)
         return named if named.state else found
 
+    def features(self, deadline: Deadline) -> dict[str, int]:
+        """The finalised level of each feature of the cluster (KIP-584), such as that of ``transaction.version``.
+
+        Empty with brokers that have none.
+        """
+
+        def attempt() -> dict[str, int]:
+            try:
+                answer = self._ask_any(request, deadline, versions=_FEATURES_VERSIONS)
+            except UnsupportedApiError:
+                return {}
+            _raise_error_in(answer)
+            found = answer.finalized_features or ()
+            return {each.name: each.max_version_level for each in found}
+
+        request = ApiVersionsRequest(
+            client_software_name="headrace", client_software_version=__version__
+        )
+        return self._retried("its features", deadline, attempt)
+
+    def ask_any(
+        self, request: Message, doing: str, deadline: Deadline, *, versions: Versions
+    ) -> Message:
+        """The answer of any broker to *request*, whatever error it has; the request may reach several brokers.
+
+        *doing* completes "Kafka did not answer …".
+        """
+        return self._retried(
+            doing, deadline, lambda: self._ask_any(request, deadline, versions=versions)
+        )
+
     def connect(self, node: int, deadline: Deadline) -> WireConnection:
         """A new connection to the broker with the id *node*, which is the caller's to close.
 
@@ -294,9 +329,13 @@ class Cluster:
         """
         if node not in self._brokers:
             raise ConnectionError(f"the cluster has no broker {node} now")
+        return self.connect_to(self._brokers[node], deadline)
+
+    def connect_to(self, address: tuple[str, int], deadline: Deadline) -> WireConnection:
+        """As ``connect``, to a broker that is known by its host and port."""
         seconds = min(self._settings.connect_seconds, _LEADER_CONNECT_SECONDS)
         settings = replace(self._settings, connect_seconds=seconds)
-        return WireConnection(*self._brokers[node], settings, deadline)
+        return WireConnection(*address, settings, deadline)
 
     def close(self) -> None:
         """Close the connections; a later call makes new ones."""

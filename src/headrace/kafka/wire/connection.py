@@ -5,14 +5,17 @@ Messages are those of kafka-python's protocol; its own network layer, which has 
 
 from __future__ import annotations
 
+import os
 import random
+import select
 import socket
 import ssl
 import struct
 import urllib.error
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import count, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,10 +24,14 @@ from kafka.protocol.metadata.api_versions import ApiVersionsRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from headrace.connect.errors import TaskFailedError
+from headrace.kafka.batches.checksums import Bytes
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.wire.settings import WireSettings
 
 _LENGTH: Final = struct.Struct(">i")
+_HEADER: Final = struct.Struct(">hhih")
+# How many pieces the system takes at a time.
+_MOST_PIECES: Final = os.sysconf("SC_IOV_MAX")
 _TLS_ALERT: Final = 0x1503
 _SERVER_FAULT: Final = 500
 _FIRST_REQUEST: Final = 2
@@ -82,6 +89,7 @@ class WireConnection:
         self._numbers = count(1)
         self._versions: dict[int, Versions] = {}
         self._in_flight = deque[tuple[int, Message, int]]()
+        self._unsent = deque[Bytes]()
         self._length = memoryview(bytearray(_LENGTH.size))
         self._frame: memoryview | None = None
         self._received = 0
@@ -128,6 +136,47 @@ class WireConnection:
             self._log_in(deadline)
         self._send(request, version, deadline)
 
+    def start(self, answer: Message, version: int, body: Sequence[Bytes]) -> None:
+        """Begin a request whose encoded *body* is there already, in pieces; ``push`` sends it, without a copy of them.
+
+        *answer* is the class of the answer. The request is in flight at once. The pieces must not change until it is answered.
+        """
+        number = next(self._numbers)
+        client = self._settings.client_id.encode()
+        header = _HEADER.pack(answer.API_KEY, version, number, len(client)) + client
+        if answer.flexible_version_q(version):
+            header += b"\0"
+        length = len(header) + sum(map(len, body))
+        self._unsent += (_LENGTH.pack(length) + header, *body)
+        self._in_flight.append((number, answer, version))
+
+    def push(self) -> bool:
+        """Send as much of what ``start`` has begun as the system takes now, without waiting; whether that was all."""
+        self._socket.settimeout(0)
+        try:
+            while self._unsent:
+                self._pass(self._taken())
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return False
+        return True
+
+    def must_log_in(self, now: float) -> bool:
+        """Whether the login expires soon, by a deadline's clock: let all be answered, then call ``log_in``."""
+        return now >= self._renew_at
+
+    def log_in(self, deadline: Deadline) -> None:
+        """Log in again (KIP-368); nothing may be in flight."""
+        self._log_in(deadline)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the broker has closed the connection while nothing was in flight."""
+        if self._in_flight:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
+
     def receive(self, deadline: Deadline) -> Answer | None:
         """The answer to the oldest request in flight; ``None`` if it is not complete at the deadline: call again."""
         try:
@@ -170,6 +219,22 @@ class WireConnection:
         with suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
+
+    def _taken(self) -> int:
+        """How many of the bytes to send the system has taken."""
+        if isinstance(self._socket, ssl.SSLSocket):
+            return self._socket.send(self._unsent[0])
+        return self._socket.sendmsg(islice(self._unsent, _MOST_PIECES))
+
+    def _pass(self, sent: int) -> None:
+        """Forget the first *sent* bytes of what is to be sent."""
+        while sent:
+            piece = self._unsent[0]
+            if sent < len(piece):
+                self._unsent[0] = memoryview(piece)[sent:]
+                return
+            sent -= len(piece)
+            self._unsent.popleft()
 
     def _encrypted(self, tls: ssl.SSLContext) -> ssl.SSLSocket:
         try:

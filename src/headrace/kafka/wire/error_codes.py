@@ -217,6 +217,7 @@ _ERROR_CODES: Final = (
     ErrorCode(133, "SHARE_SESSION_LIMIT_REACHED", _FAIL),
 )
 _BY_CODE: Final = {each.code: each for each in _ERROR_CODES}
+_BY_NAME: Final = {each.name: each for each in _ERROR_CODES}
 
 
 def error_code(code: int) -> ErrorCode | None:
@@ -225,6 +226,11 @@ def error_code(code: int) -> ErrorCode | None:
         return None
     known = _BY_CODE.get(code)
     return known or ErrorCode(code, f"UNKNOWN_ERROR_CODE_{code}", _FAIL, _NEWER)
+
+
+def named(name: str) -> ErrorCode:
+    """The entry with Kafka's *name*; raises ``KeyError`` when there is none."""
+    return _BY_NAME[name]
 
 
 _NEWER: Final = "This version of headrace does not know that error code of a newer Kafka."
