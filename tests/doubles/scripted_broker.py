@@ -15,6 +15,7 @@ from uuid import UUID
 with warnings.catch_warnings():
     # kafka-python reads its own schemas in a way that Python 3.11 and 3.12 called outdated.
     warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
     from kafka.protocol.admin.groups import DescribeGroupsRequest, DescribeGroupsResponse
     from kafka.protocol.admin.transactions import (
         ListTransactionsRequest,
@@ -74,6 +75,9 @@ _KINDS = (
     (EndTxnRequest, EndTxnResponse),
     (ProduceRequest, ProduceResponse),
     (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
+    (ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
+    (DescribeConfigsRequest, DescribeConfigsResponse),
+    (DescribeGroupsRequest, DescribeGroupsResponse),
     (FetchRequest, FetchResponse),
     (OffsetCommitRequest, OffsetCommitResponse),
     (OffsetDeleteRequest, OffsetDeleteResponse),

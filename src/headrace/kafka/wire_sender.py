@@ -156,7 +156,7 @@ def make_wire_sender(
         cluster,
         transactional_id=config.transactional_id,
         settings=producer_wire_settings(config.settings),
-        owner=owner or "this task",
+        owner=owner or "",
         waiting=waits,
         clock=clock,
     )
