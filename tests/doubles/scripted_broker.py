@@ -68,8 +68,6 @@ from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.settings import WireSettings
 
 _KINDS = (
-    (ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
-    (DescribeGroupsRequest, DescribeGroupsResponse),
     (AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
     (AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
     (EndTxnRequest, EndTxnResponse),

@@ -167,14 +167,6 @@ VERSIONS = [
 ]
 
 
-def unknown(kind: Any, **others: object) -> Any:  # noqa: ANN401 (classes of kafka-python's)
-    """What either protocol answers about a group that does not exist."""
-    group = kind.DescribedGroup(
-        error_code=0, group_id="group", group_state="Dead", members=[], **others
-    )
-    return kind(throttle_time_ms=0, groups=[group])
-
-
 # Requests of a producer, by the version of its transactions.
 PRODUCING = {
     1: {
@@ -211,6 +203,14 @@ def produced(name: str, version: int, transactions: int) -> list[str]:
     asked = [each for each in frames if name != "ApiVersions" or each.version]
     assert {version} == {each.version for each in asked}
     return [f"{name} {version} {each.frame.hex()}" for each in asked]
+
+
+def unknown(kind: Any, **others: object) -> Any:  # noqa: ANN401 (classes of kafka-python's)
+    """What either protocol answers about a group that does not exist."""
+    group = kind.DescribedGroup(
+        error_code=0, group_id="group", group_state="Dead", members=[], **others
+    )
+    return kind(throttle_time_ms=0, groups=[group])
 
 
 def sent(name: str, version: int) -> list[str]:
