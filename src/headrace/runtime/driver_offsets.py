@@ -83,11 +83,12 @@ class DriverTransaction:
             commit_entries(sender, self._spec.offsets.name, entries)
 
     def commit_group(self, change: GroupChange) -> None:
-        """Commit the entries of *change*, then remove what it removes."""
+        """Commit the entries of *change*, with its records, then remove what it removes."""
         with self._opened(self._make_group_sender) as sender:
             assert isinstance(sender, GroupSender), "it is made for groups"
-            if change.entries:
+            if change.entries or change.records:
                 sender.begin()
+                sender.send_offsets(change.topic, change.records)
                 sender.send_group_offsets(change.group, change.entries)
                 sender.commit()
             if change.removed:
