@@ -18,6 +18,8 @@ from waiting import until
 
 SECONDS = 120.0
 LEASE_SECONDS = 3.0
+# What a shell says of a program that SIGTERM has ended.
+_ENDED = 128 + signal.SIGTERM
 # It lives for a minute: the optimising compiler would take as much as it gives.
 _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -60,7 +62,7 @@ class MirrorWorker:
         assert self._process is not None
         assert self.is_running, self.said()
         self._process.send_signal(signal.SIGTERM)
-        assert self._process.wait(SECONDS) == 0, self.said()
+        assert self._process.wait(SECONDS) == _ENDED, self.said()
 
     def end(self) -> None:
         """Whatever has happened."""
