@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.encoded import EncodedBatches
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import ConfigError, RecordError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.record import RecordMetadata
@@ -28,6 +28,7 @@ from headrace.kafka.batches.forwarding import (
     Counted,
     ForwardingLimits,
     Reason,
+    runs_of,
     source_place,
 )
 from headrace.kafka.batches.header_sections import lengths
@@ -35,12 +36,12 @@ from headrace.kafka.batches.headers import HEADER_BYTES
 from headrace.kafka.client_config import PRODUCER_DEFAULTS, ClientConfig, Settings
 from headrace.kafka.client_sender import OPEN_SECONDS
 from headrace.kafka.deadline import Clock, Deadline
-from headrace.kafka.handed_over import CopiedRun, HandedOver, RowOrigin, SourceOrigin
+from headrace.kafka.handed_over import HandedOver, RowOrigin, SourceOrigin
 from headrace.kafka.java_settings import connect_name
 from headrace.kafka.producer import Waiting
 from headrace.kafka.row_batches import RowBatch, StickyPartitions, columns_of, row_batches
 from headrace.kafka.send_precheck import KnownPartitions, too_large
-from headrace.kafka.sender import EncodedRecords, OffsetEntry, TooLargeError
+from headrace.kafka.sender import EncodedRecords, OffsetEntry, RowsOrigin, TooLargeError
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.producer import WireProducer
@@ -151,12 +152,12 @@ def make_wire_sender(
     """
     settings = batch_settings(config.settings)
     cluster = Cluster(wire_settings(config.settings))
-    waits = waiting or _silent
+    waits = Watched(waiting)
     producer = WireProducer(
         cluster,
         transactional_id=config.transactional_id,
         settings=producer_wire_settings(config.settings),
-        owner=owner or "this task",
+        owner=owner or "",
         waiting=waits,
         clock=clock,
     )
@@ -175,13 +176,26 @@ def make_wire_sender(
         topics,
         settings=settings,
         opening=opening,
-        is_transactional=config.transactional_id is not None,
+        waits=waits,
         identity=identity,
     )
 
 
-def _silent(_what: str) -> None:
-    """Nobody wants to know."""
+class Watched:
+    """Tells *waiting* what is waited for; *has_ended* says that it has ended a wait."""
+
+    def __init__(self, waiting: Waiting | None) -> None:
+        self._waiting = waiting
+        self.has_ended = False
+
+    def __call__(self, what: str) -> None:
+        if self._waiting is None:
+            return
+        try:
+            self._waiting(what)
+        except BaseException:
+            self.has_ended = True
+            raise
 
 
 class WireSender:
@@ -200,7 +214,7 @@ class WireSender:
         *,
         settings: BatchSettings,
         opening: partial[Deadline],
-        is_transactional: bool,
+        waits: Watched,
         identity: ProducerIdentity | None = None,
     ) -> None:
         self._cluster = cluster
@@ -208,7 +222,7 @@ class WireSender:
         self._topics = topics
         self._settings = settings
         self._opening = opening
-        self._is_transactional = is_transactional
+        self._waits = waits
         self._is_flushed = False
         self._identity = identity
         self._known = KnownPartitions(topics.asked_partitions, clock=opening().clock)
@@ -233,7 +247,7 @@ class WireSender:
 
     def commit(self) -> None:
         """Wait until the broker has everything of the transaction, and end it."""
-        if not self._is_transactional:
+        if not self._producer.is_transactional:
             self.flush()
             return
         with self._translating():
@@ -241,7 +255,10 @@ class WireSender:
         self._handed_over.forget()
 
     def abort(self) -> None:
-        """Throw the open transaction away; nothing when none is open or the producer is lost anyway."""
+        """Throw the open transaction away; nothing when none is open, or when somebody has ended a wait."""
+        if self._waits.has_ended:
+            # The broker may be away still; the next owner of the transactional id throws it away.
+            return
         with self._translating():
             self._producer.abort()
         self._handed_over.forget()
@@ -251,7 +268,7 @@ class WireSender:
         with self._translating():
             self._producer.flush()
         self._handed_over.forget_rows()
-        self._is_flushed = not self._is_transactional
+        self._is_flushed = not self._producer.is_transactional
 
     def close(self) -> None:
         """Release the connections without waiting for what is in flight."""
@@ -345,6 +362,9 @@ class WireSender:
             number = self._producer.send(place, each.batch)
             origin = RowOrigin(records.topic, key_sizes[each.rows], value_sizes[each.rows])
             self._handed_over.add_rows(number, origin)
+            if records.origin is not None:
+                copied = _copied(records.origin, place, each)
+                self._handed_over.add_copied(number, copied)
             numbers.append(number)
         return numbers
 
@@ -369,10 +389,11 @@ class WireSender:
         return sent
 
     def copied_runs(self) -> list[CopiedRun]:
-        """Where the fetched records have landed that were sent since the transaction began; to be called after ``flush``.
+        """Where the records of batches, and rows with an origin, have landed that were sent since the transaction began.
 
-        Without transactions: those that were sent since the ``flush`` before it.
+        Waits until they are acknowledged. Without transactions: those that were sent since the last ``flush`` but one.
         """
+        self.flush()
         return self._handed_over.copied(self._producer.base_offset)
 
     def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
@@ -407,6 +428,12 @@ class WireSender:
             yield
         except BatchRefusedError as error:
             raise self._handed_over.refusal(error) from error
+
+
+def _copied(origin: RowsOrigin, target: TopicPartition, batch: RowBatch) -> SourceOrigin:
+    # A refusal is one of rows, which are known by the same number.
+    runs = runs_of(np.asarray(origin.offsets)[batch.rows])
+    return SourceOrigin(origin.source, target, target, runs)
 
 
 def _now() -> int:
