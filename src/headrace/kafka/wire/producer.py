@@ -329,6 +329,7 @@ class WireProducer:
             self._wait("records to be acknowledged")
 
     def _begin_wait(self) -> None:
+        self._outage.text = ""
         self._report_at = self._clock() + _REPORT_SECONDS
 
     def _until_report(self) -> float:
