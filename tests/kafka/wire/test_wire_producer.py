@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -767,15 +767,21 @@ RAISED: dict[ProducerReaction, tuple[type[ConnectError], ...]] = {
     ProducerReaction.FENCED: (FencedError,),
     ProducerReaction.FAIL: (TaskFailedError,),
 }
-EVERY_CODE = [code for code in range(-1, 134) if code != 0]
+EVERY_CODE = {
+    "to 59": [-1, *range(1, 60)],
+    "from 60": range(60, 134),
+}
 
 
+@pytest.mark.parametrize("codes", EVERY_CODE.values(), ids=EVERY_CODE)
 @pytest.mark.parametrize("name", CALLS)
-def test_every_error_code_at_every_step_does_what_the_table_says(name: str) -> None:
+def test_every_error_code_at_every_step_does_what_the_table_says(
+    name: str, codes: Sequence[int]
+) -> None:
     """On the first version, which has all steps; whatever it was, the records are there once in the end."""
     with playing(T0, version=1) as (brokers, players):
         producer = players.opened()
-        for code in EVERY_CODE:
+        for code in codes:
             found = reaction(CALLS[name], code)
             if found in (ProducerReaction.MISSING, ProducerReaction.ACCEPTED):
                 # The one takes seconds, and has a test of its own; the other would be a lie of this broker.
@@ -842,6 +848,28 @@ def test_calls_that_do_not_fit_are_refused() -> None:
         assert ["b"] == brokers.labels(T0, "committed")
 
 
+def test_a_batch_that_must_not_be_sent_is_not() -> None:
+    """Neither is what was to go with it lost or doubled; the next transaction knows nothing of it."""
+    with playing(T0, T1, version=1) as (brokers, players):
+        producer = players.opened()
+        producer.begin()
+        producer.send(T0, labelled("a"))
+        whole = labelled("b")
+        producer.send(T1, UnstampedBatch(bytes(whole.data)[:-1], 1))
+        with pytest.raises(ValueError, match="batch"):
+            producer.flush()
+        producer.abort()
+        producer.begin()
+        producer.send(T0, labelled("c"))
+        producer.send(T1, labelled("d"))
+        producer.commit()
+
+        assert (["c"], ["d"]) == (
+            brokers.labels(T0, "committed"),
+            brokers.labels(T1, "committed"),
+        )
+
+
 def test_a_broker_that_is_away_at_the_start_is_an_error_at_the_deadline() -> None:
     """With the reason."""
     with playing(T0) as (brokers, players):
@@ -851,6 +879,24 @@ def test_a_broker_that_is_away_at_the_start_is_an_error_at_the_deadline() -> Non
 
         with pytest.raises(RetriableError, match="was not reached"):
             producer.open(soon(0.5))
+
+
+@VERSIONS
+def test_a_transaction_of_which_nothing_was_sent_is_aborted(version: int) -> None:
+    """The second version has nothing to abort then, and says so to nobody."""
+    with playing(T0, version=version) as (brokers, players):
+        producer = players.opened()
+        brokers.faults["Produce"] = [with_code(named("TOPIC_AUTHORIZATION_FAILED").code)]
+        producer.begin()
+        producer.send(T0, labelled("a"))
+        with pytest.raises(TaskFailedError):
+            producer.flush()
+        producer.abort()
+        producer.begin()
+        producer.send(T0, labelled("b"))
+        producer.commit()
+
+        assert ["b"] == brokers.labels(T0, "committed")
 
 
 def test_an_idle_connection_that_the_broker_closes_is_replaced() -> None:
