@@ -362,6 +362,7 @@ class WireSender:
             origin = RowOrigin(records.topic, key_sizes[each.rows], value_sizes[each.rows])
             self._handed_over.add_rows(number, origin)
             numbers.append(number)
+        self._push()
         return numbers
 
     # -------------------------------------------------------------- batches and groups
@@ -382,6 +383,7 @@ class WireSender:
                 origin = SourceOrigin(batches.source_partition, place, target, each.runs)
                 self._handed_over.add_copied(number, origin)
                 sent += each.batch.record_count
+            self._push()
         return sent
 
     def copied_runs(self) -> list[CopiedRun]:
@@ -406,6 +408,11 @@ class WireSender:
         if nbytes <= _SURELY_TAKEN_BYTES:
             return self._settings.max_bytes
         return self._topics.max_bytes(topic) or self._settings.max_bytes
+
+    def _push(self) -> None:
+        """Without transactions, whoever reads may have records before the next ``flush``."""
+        if not self._producer.is_transactional:
+            self._producer.push()
 
     def _forget_old(self) -> None:
         """Forget what the producer has no more to say about."""
