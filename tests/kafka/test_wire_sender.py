@@ -131,5 +131,5 @@ def test_without_transactions_records_do_not_wait_for_a_flush(
 @pytest.mark.broker
 def test_an_offset_that_is_too_large_fails_the_task(sender: WireSender, new_topic: str) -> None:
     """It is no record of the connector that could be passed over."""
-    with pytest.raises(TaskFailedError, match="Source offsets cannot be stored: .*too large"):
+    with pytest.raises(TaskFailedError, match=r"Source offsets cannot be stored: .*too large"):
         sender.send_offsets(new_topic, [(b"key", b"x" * 2_000_000)])
