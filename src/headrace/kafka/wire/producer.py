@@ -204,6 +204,13 @@ class WireProducer:
                 self._delivery.pump(0, flushes=False)
         return number
 
+    def push(self) -> None:
+        """Send what can be sent now, without waiting: otherwise small batches stay here until ``flush``."""
+        self._raise_failure()
+        with self._translating():
+            self._begin_wait()
+            self._delivery.pump(0, flushes=True)
+
     def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
         """Commit *entries* for *group*, which nobody consumes with; done on return.
 
