@@ -131,7 +131,8 @@ def test_files_that_are_found_meanwhile_are_followed_soon(life: Life, files: Gro
             until(lambda: len(life.values(topic)) > 10)
             last = files.write("second", times=3)
             until(lambda: last in life.values(topic))
-            assert 2 == len(life.heard(MicroBatchStarted))
+            # A request that the connector makes while it is being planned may end one more.
+            assert 2 <= len(life.heard(MicroBatchStarted)) <= 3
         until(lambda: there(life, topic, files))
 
     assert [] == life.heard(Waiting)
