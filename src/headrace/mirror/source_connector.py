@@ -35,11 +35,13 @@ from headrace.mirror.clients import (
 )
 from headrace.mirror.planning import PATIENCE_SECONDS, FlowPlanner, stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, check_offsets
+from headrace.mirror.scheduler import Scheduler
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
 from headrace.mirror.target import MirrorTarget, TargetClients
+from headrace.mirror.upkeep import upkeep
 
 _CODEC: Final = f"{MirrorOffsetCodec.__module__}:{MirrorOffsetCodec.__qualname__}"
 # A person waits for it.
@@ -57,13 +59,20 @@ class MirrorSourceConnector(PlannedConnector):
         self._config = MirrorSourceConfig.parse(props)
         self._clusters: list[Cluster] = []
         self._planner = self._planned_by() if self._config.enabled else None
+        self._upkeep = upkeep(self._config)
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.mirror.planning.FlowPlanner`; nothing where the flow is not enabled."""
-        return Plan() if self._planner is None else self._planner.plan(request)
+        if self._planner is None:
+            return Plan()
+        self._upkeep.start()
+        return self._planner.plan(request)
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
+        scheduled: Scheduler | None = getattr(self, "_upkeep", None)
+        if scheduled is not None:
+            scheduled.stop()
         for each in getattr(self, "_clusters", ()):
             each.close()
 
