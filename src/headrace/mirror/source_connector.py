@@ -35,12 +35,14 @@ from headrace.mirror.clients import (
 )
 from headrace.mirror.planning import PATIENCE_SECONDS, FlowPlanner, stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, check_offsets
+from headrace.mirror.scheduler import Scheduler
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
 from headrace.mirror.target import MirrorTarget, TargetClients
 from headrace.mirror.topic_watch import TopicWatch
+from headrace.mirror.upkeep import upkeep
 
 _CODEC: Final = f"{MirrorOffsetCodec.__module__}:{MirrorOffsetCodec.__qualname__}"
 # A person waits for it.
@@ -59,6 +61,7 @@ class MirrorSourceConnector(PlannedConnector):
         self._clusters: list[Cluster] = []
         self._watch: TopicWatch | None = None
         self._planner = self._planned_by() if self._config.enabled else None
+        self._upkeep = upkeep(self._config)
         if self._planner is not None:
             self._watch = self._watching(self._planner)
             self._watch.start(
@@ -69,10 +72,16 @@ class MirrorSourceConnector(PlannedConnector):
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.mirror.planning.FlowPlanner`; nothing where the flow is not enabled."""
-        return Plan() if self._planner is None else self._planner.plan(request)
+        if self._planner is None:
+            return Plan()
+        self._upkeep.start()
+        return self._planner.plan(request)
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
+        scheduled: Scheduler | None = getattr(self, "_upkeep", None)
+        if scheduled is not None:
+            scheduled.stop()
         watch: TopicWatch | None = getattr(self, "_watch", None)
         if watch is not None:
             watch.stop()
