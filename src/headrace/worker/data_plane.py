@@ -155,3 +155,8 @@ class LazyEngine:
                     self._is_making = False
                 self._engine.require(self._required, sql=self._sql)
             return self._engine
+
+
+def lazy_engine(config: WorkerConfig, connectors: Sequence[ValidatedConnector] = ()) -> LazyEngine:
+    """Spark as *config* describes it, started by the first run; *connectors* as for :func:`spark_engine`."""
+    return LazyEngine(lambda: spark_engine(config, connectors), slots=config.slots)
