@@ -155,6 +155,11 @@ class DataPlane:
             processes=processes or LocalProcesses(),
         )
 
+    @classmethod
+    def shared(cls, engine: Engine) -> DataPlane:
+        """The data plane of several workers; its maker closes *engine*."""
+        return cls(engine=engine, capacity=Capacity(engine.slots), is_shared=True)
+
     def close(self) -> None:
         """End the engine, unless others use it."""
         if not self.is_shared:
