@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import sys
+import time
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +16,7 @@ import click
 
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
 from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows, state_folder
+from headrace.cli.mirror_status import FlowWatcher, SeenFlow, status_json, status_lines
 from headrace.cli.run import FAILED, Signals
 from headrace.connect.errors import ConfigError
 from headrace.observe.event_log import EventLog
@@ -53,7 +57,11 @@ with_clusters = click.option(
 )
 
 
-@click.group(cls=FileOrCommand, context_settings={"ignore_unknown_options": True})
+@click.group(
+    cls=FileOrCommand,
+    context_settings={"ignore_unknown_options": True},
+    subcommand_metavar="FILE | COMMAND [ARGS]...",
+)
 def mirror() -> None:
     """Copy topics between Kafka clusters, exactly once.
 
@@ -104,6 +112,58 @@ def run(
     states = state_folder(file, folder, os.environ)
     with printed_as(as_logged):
         return _run(workers, states, once=once, is_own=folder is None)
+
+
+@mirror.command()
+@click.argument("file", type=_FILE)
+@with_clusters
+@click.option("--watch", is_flag=True, help="Again and again, until Ctrl-C.")
+@click.option(
+    "--every",
+    "seconds",
+    type=click.FloatRange(min=0.1),
+    default=2.0,
+    show_default=True,
+    help="How many seconds lie between two looks.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, for programs; with --watch one line each."
+)
+def status(
+    file: Path, *, clusters: Collection[str], watch: bool, seconds: float, as_json: bool
+) -> int:
+    """Show how far the flows of FILE are, whether or not anything runs.
+
+    The clusters are asked: up to where each partition can be read, and what the flow's group on its target says. Nothing
+    is written, and no one joins the group. The time is that of the first record that is not copied.
+
+    Ends with 1 when a cluster did not answer.
+    """
+    configure_logging("ERROR", as_json=False)
+    read = MirrorFile.read(file)
+    workers = flow_workers(read, read.towards(clusters))
+    with printed_as(as_logged), FlowWatcher(workers) as watcher:
+        while True:
+            now_ms = time.time() * 1e3
+            flows = watcher.seen(now_ms)
+            _show(flows, now_ms, as_json=as_json, again=watch)
+            if not watch:
+                return FAILED if any(each.has_problem for each in flows) else 0
+            time.sleep(seconds)
+
+
+def _show(flows: Sequence[SeenFlow], now_ms: float, *, as_json: bool, again: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(status_json(flows, now_ms), indent=None if again else 2))
+        return
+    lines = list(status_lines(flows))
+    if again:
+        # Does nothing where the output is not a terminal.
+        click.clear()
+    for line in lines:
+        click.echo(as_logged(line))
+    if again and not sys.stdout.isatty():
+        click.echo()
 
 
 def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: bool) -> int:
