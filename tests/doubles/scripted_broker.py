@@ -37,9 +37,18 @@ with warnings.catch_warnings():
         FindCoordinatorResponse,
     )
     from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+    from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
     from kafka.protocol.producer.transaction import (
+        AddOffsetsToTxnRequest,
+        AddOffsetsToTxnResponse,
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+        EndTxnRequest,
+        EndTxnResponse,
         InitProducerIdRequest,
         InitProducerIdResponse,
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
     )
     from kafka.protocol.sasl import (
         SaslAuthenticateRequest,
@@ -60,6 +69,11 @@ from headrace.kafka.wire.settings import WireSettings
 _KINDS = (
     (ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
     (DescribeGroupsRequest, DescribeGroupsResponse),
+    (AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
+    (AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
+    (EndTxnRequest, EndTxnResponse),
+    (ProduceRequest, ProduceResponse),
+    (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     (FetchRequest, FetchResponse),
     (OffsetCommitRequest, OffsetCommitResponse),
     (OffsetDeleteRequest, OffsetDeleteResponse),
@@ -92,7 +106,7 @@ class Received(NamedTuple):
 class ScriptedBroker:
     """Listens on loopback, and answers ApiVersions by itself. Keeps what it received.
 
-    *script* is a :data:`Script`, or the one answer to all else.
+    *script* is a :data:`Script`, or the one answer to all else. *features* are the finalised ones, with their levels.
     """
 
     def __init__(
@@ -100,10 +114,12 @@ class ScriptedBroker:
         script: Script | bytes | ApiMessage | None,
         *,
         versions: Mapping[int, tuple[int, int]] | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         self.received: list[Received] = []
         self._script = script
         self._versions = {**ALL_VERSIONS, **(versions or {})}
+        self._features = features or {}
         self._server = socket.create_server(("127.0.0.1", 0))
         self.connections: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
@@ -117,6 +133,13 @@ class ScriptedBroker:
     def named(self, name: str) -> list[Any]:
         """The messages of this kind that were received."""
         return [each.message for each in self.received if each.name == name]
+
+    def disconnect(self) -> None:
+        """Close every connection, and wait until all are; others may be made."""
+        for each in self.connections:
+            _shut(each)
+        for each in self._threads[1:]:
+            each.join(10)
 
     def stop(self) -> None:
         """Close every connection, and listen no more."""
@@ -180,7 +203,19 @@ class ScriptedBroker:
             ApiVersionsResponse.ApiVersion(api_key=key, min_version=least, max_version=most)
             for key, (least, most) in self._versions.items()
         ]
-        return ApiVersionsResponse(error_code=0, api_keys=versions, throttle_time_ms=0)
+        features = [
+            ApiVersionsResponse.FinalizedFeatureKey(
+                name=name, max_version_level=level, min_version_level=level
+            )
+            for name, level in self._features.items()
+        ]
+        return ApiVersionsResponse(
+            error_code=0,
+            api_keys=versions,
+            throttle_time_ms=0,
+            finalized_features_epoch=1,
+            finalized_features=features,
+        )
 
 
 def framed(answer: Any, version: int, number: int) -> bytes:  # noqa: ANN401 (the library has no common type)
@@ -226,6 +261,7 @@ class ScriptedCluster:
         *places: TopicPartition,
         nodes: int = 1,
         versions: Mapping[int, tuple[int, int]] | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         self.leaders: dict[TopicPartition, int] = dict.fromkeys(places, 1)
         self.ids: dict[str, UUID] = {
@@ -239,7 +275,7 @@ class ScriptedCluster:
         self.scripts: dict[str, Any] = {}
         self.coordinator = 1
         self.brokers = {
-            node: ScriptedBroker(self._scripted(node), versions=versions)
+            node: ScriptedBroker(self._scripted(node), versions=versions, features=features)
             for node in range(1, nodes + 1)
         }
 

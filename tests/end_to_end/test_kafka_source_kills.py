@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from end_to_end.growing_topics import Records
+from end_to_end.process_tree import JVM, below, command, send, tasks_of
 from end_to_end.scene import pause
 from headrace.broker import Broker
-from headrace.pids import identity_of, read_stat
+from headrace.pids import identity_of
 from spark.kafka.tables import Topics
 from waiting import until
 
@@ -34,9 +34,7 @@ TESTS = Path(__file__).parent.parent
 SECONDS = 300.0
 # It lives for a minute: the optimising compiler would take as much as it gives.
 QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-JVM = b"org.apache.spark.deploy.SparkSubmit"
 EXECUTOR = b"CoarseGrainedExecutorBackend"
-_SENT_AT_ONCE, _PAUSE_SECONDS = 120, 0.3
 # What a reader must never make of a kill: it would be a loss, or a lie.
 FORBIDDEN = (
     "DataLossError",
@@ -44,87 +42,6 @@ FORBIDDEN = (
     "CorruptBatch",
     "was not written by this source",
 )
-
-
-class Records:
-    """Writes on and on into partitions that become more: plainly, and in transactions of which some are aborted."""
-
-    def __init__(self, topics: Topics, chance: random.Random) -> None:
-        self._topics, self._chance = topics, random.Random(chance.random())
-        self._partitions = list[tuple[str, int]]()
-        self._ended = threading.Event()
-        self.acknowledged = list[str]()
-
-    def create(self, partitions: int) -> None:
-        """One more topic."""
-        topic = self._topics.create(f"t{len({topic for topic, _ in self._partitions})}", partitions)
-        self._partitions += [(topic, number) for number in range(partitions)]
-
-    def grow(self) -> None:
-        """One more partition of some topic, or one more topic."""
-        if self._chance.random() < 0.3:
-            self.create(2)
-            return
-        topic, _ = self._chance.choice(self._partitions)
-        number = sum(topic == other for other, _ in self._partitions)
-        self._topics.grow(topic, number + 1)
-        self._partitions.append((topic, number))
-
-    @property
-    def names(self) -> list[str]:
-        """The topics."""
-        return sorted({topic for topic, _ in self._partitions})
-
-    @contextmanager
-    def written(self) -> Generator[None]:
-        """While this lasts, records are written."""
-        thread = threading.Thread(target=self._write, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            thread.join(SECONDS)
-
-    def _write(self) -> None:
-        settings = {"enable.idempotence": True, "topic.metadata.refresh.interval.ms": 500}
-        plain = self._topics.producer(**settings)
-        transactional: Producer | None = None
-        while not self._ended.wait(_PAUSE_SECONDS):
-            topic, partition = self._chance.choice(self._partitions)
-            values = self._topics.values(topic, self._chance.randrange(1, _SENT_AT_ONCE), partition)
-            try:
-                if self._chance.random() < 0.5:
-                    self._send(plain, topic, partition, values)
-                    continue
-                transactional = transactional or self._begun()
-                self._topics.produce(transactional, topic, values, partition)
-                if self._chance.random() < 0.3:
-                    transactional.abort_transaction(30)
-                else:
-                    transactional.commit_transaction(30)
-                    self.acknowledged += values
-                transactional.begin_transaction()
-            except KafkaException:
-                # What became of it is the other client's to say; another producer ends what is open.
-                transactional = None
-        self._begun().abort_transaction(30)
-
-    def _send(self, producer: Producer, topic: str, partition: int, values: list[str]) -> None:
-        def note(error: KafkaError | None, message: object) -> None:
-            if error is None:
-                self.acknowledged.append(message.value().decode())  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
-
-        for value in values:
-            producer.produce(topic, value=value, partition=partition, on_delivery=note)
-        producer.flush(60)
-
-    def _begun(self) -> Producer:
-        while True:
-            try:
-                return self._topics.transactional("writer")
-            except KafkaException:
-                continue
 
 
 class Query:
@@ -154,7 +71,7 @@ class Query:
     def end(self) -> None:
         """Whatever has happened."""
         for pid in self.processes(b""):
-            _kill(pid)
+            send(pid)
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -168,27 +85,12 @@ class Query:
         """Those below the program that have *mark* in their command."""
         if self._process is None:
             return []
-        stats = [
-            stat
-            for each in Path("/proc").iterdir()
-            if each.name.isdecimal() and (stat := read_stat(int(each.name)))
-        ]
-        below, found = {self._process.pid}, list[int]()
-        while more := [
-            each.pid
-            for each in stats
-            if each.parent in below - {each.pid} and each.pid not in below
-        ]:
-            below.update(more)
-            found += more
-        return [pid for pid in found if mark in _command(pid)]
+        return below(self._process.pid, mark)
 
     def pythons(self) -> list[int]:
         """Those of Spark's Python processes that read: tasks', not the daemon that they are forked from, and the source's."""
-        of_tasks = self.processes(b"pyspark.worker")
-        stats = [stat for pid in of_tasks if (stat := read_stat(pid))]
-        forked = [each.pid for each in stats if each.parent in of_tasks]
-        return forked + self.processes(b"streaming_source_runner")
+        of_tasks = tasks_of(self._process.pid) if self._process is not None else []
+        return of_tasks + self.processes(b"streaming_source_runner")
 
     def latest(self, log: str) -> int:
         """The last number in that *log* of the checkpoint: of batches planned (offsets), and of those done (commits)."""
@@ -215,7 +117,7 @@ class Query:
         jvms = self.processes(JVM)
         victims = [[self._process.pid], jvms, [self._process.pid, *jvms]]
         for pid in chance.choice(victims):
-            _kill(pid)
+            send(pid)
         until(lambda: not any(map(identity_of, jvms)), seconds=SECONDS)
         self._process.wait(SECONDS)
         self.start()
@@ -232,8 +134,8 @@ class Query:
         found = list[int]()
         until(lambda: found.extend(victims()) or found, seconds=SECONDS)
         pid = chance.choice(found)
-        self.note(f"SIGKILL {pid}: {_command(pid).decode()[-200:]}")
-        _kill(pid)
+        self.note(f"SIGKILL {pid}: {command(pid).decode()[-200:]}")
+        send(pid)
 
     def note(self, line: str) -> None:
         """Into its log, for whoever looks for the reason of a failure."""
@@ -247,20 +149,6 @@ class Query:
         found = self.folder / "found.json"
         assert found.exists(), self.said()
         return json.loads(found.read_text())
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def committed(bootstrap: str, topics: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.connect.config import Config
+from headrace.kafka.topic_admin import TopicSetting
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.acl_sync import Acl, remote_acls
 from headrace.mirror.client_settings import ClientKind, ClientRole, Side
@@ -23,8 +24,6 @@ from headrace.mirror.settings import (
     MirrorSourceConfig,
 )
 from headrace.mirror.topic_config_sync import (
-    Origin,
-    TopicSetting,
     settings_at_creation,
     settings_changed,
 )
@@ -498,27 +497,37 @@ def test_a_file_gives_the_same_flows(judge: JavaJudge, props: dict[str, str]):
 def test_remote_topics_get_the_same_settings(judge: JavaJudge, props: dict[str, str]):
     """When they are created, and later."""
     names = ("retention.ms", "min.insync.replicas", "cleanup.policy")
-    settings = [
-        TopicSetting(f"{name}" if i == 0 else f"{name}.{i}", "1", origin, read_only, sensitive)
+    asked = [
+        [name if number == 0 else f"{name}.{number}", "1", *each]
         for name in names
-        for i, (origin, read_only, sensitive) in enumerate(
+        for number, each in enumerate(
             (origin, read_only, sensitive)
             for origin in (
-                Origin.DYNAMIC_TOPIC_CONFIG,
-                Origin.DYNAMIC_BROKER_CONFIG,
-                Origin.DYNAMIC_DEFAULT_BROKER_CONFIG,
-                Origin.STATIC_BROKER_CONFIG,
-                Origin.DEFAULT_CONFIG,
+                "DYNAMIC_TOPIC_CONFIG",
+                "DYNAMIC_BROKER_CONFIG",
+                "DYNAMIC_DEFAULT_BROKER_CONFIG",
+                "STATIC_BROKER_CONFIG",
+                "DEFAULT_CONFIG",
             )
             for read_only in (False, True)
             for sensitive in (False, True)
         )
     ]
-    asked = [[*each[:2], each.origin.name, *each[3:]] for each in settings]
     expected = judge.mirrored("given", {"config": FLOW | props, "settings": asked})
+    source = {
+        name: TopicSetting(
+            value,
+            is_own=origin == "DYNAMIC_TOPIC_CONFIG",
+            is_static=origin == "STATIC_BROKER_CONFIG",
+            is_read_only=read_only,
+            is_sensitive=sensitive,
+            is_default=origin == "DEFAULT_CONFIG",
+        )
+        for name, value, origin, read_only, sensitive in asked
+    }
     chosen = property_filter(props)
-    assert expected["created"] == settings_at_creation(settings, chosen)
-    assert dict(expected["changed"]) == settings_changed(settings, chosen)
+    assert expected["created"] == settings_at_creation(source, chosen)
+    assert dict(expected["changed"]) == settings_changed(source, chosen)
 
 
 def test_rights_become_the_same_on_the_target(judge: JavaJudge):

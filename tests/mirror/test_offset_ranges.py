@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.formats import OffsetRange
-from headrace.mirror.offset_ranges import OffsetRangeStore, merged, thinned
+from headrace.mirror.offset_ranges import OffsetRangeStore, merged, retention_ms, thinned
 
 PLACE = TopicPartition("t", 3)
 
@@ -150,3 +150,11 @@ def test_nothing_is_known_of_a_partition_without_runs():
     store = store_of([OffsetRange(*PLACE, 10, 0, 10)])
     assert store.translated(TopicPartition("t", 4), 12) is None
     assert store.translated(PLACE, 9) is None
+
+
+def test_ranges_are_kept_as_long_as_the_records_that_they_speak_of():
+    """For ever if some records are, and as Kafka does if there are none."""
+    assert retention_ms([{"retention.ms": "5"}, {"retention.ms": "7"}]) == 7
+    assert retention_ms([{"retention.ms": "5"}, {"retention.ms": "-1"}]) == -1
+    assert retention_ms([{"retention.ms": "5", "cleanup.policy": "compact,delete"}]) == -1
+    assert retention_ms([]) == retention_ms([{}]) == 604_800_000

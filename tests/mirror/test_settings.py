@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from headrace.connect.connector import ExactlyOnceSupport
-from headrace.discovery.enumerator import DataLossPolicy, RecreatedPolicy
 from headrace.mirror.client_settings import ClientKind, ClientRole, Side
 from headrace.mirror.settings import (
     MirrorCheckpointConfig,
@@ -85,14 +84,11 @@ def test_two_intervals_are_one_too_many():
 
 def test_losses_fail_a_partition_by_default_and_removed_topics_do_not():
     """Only a topic that was made again may be begun again."""
-    policies = source().discovery_policies
-    assert policies.removed is DataLossPolicy.CONTINUE
-    assert policies.recreated is RecreatedPolicy.FAIL
-    assert policies.truncated is DataLossPolicy.FAIL
-    assert (
-        source(mirror_on_recreated="restart").discovery_policies.recreated
-        is RecreatedPolicy.RESTART
-    )
+    config = source()
+    kept = (config.on_lost, config.on_recreated, config.on_foreign, config.on_expired)
+    assert (*kept, config.on_remote_removed) == ("fail",) * 5
+    assert config.on_removed == "continue"
+    assert source(mirror_on_recreated="restart").on_recreated == "restart"
     assert problem_keys({"mirror.on.lost": "restart"}) == ["mirror.on.lost"]
 
 

@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
+from headrace.kafka.topic_admin import TopicSetting
 from headrace.mirror.filters import property_filter
 from headrace.mirror.topic_config_sync import (
-    Origin,
-    TopicSetting,
-    accepting,
+    necessary_settings,
     settings_at_creation,
     settings_changed,
     settings_differing,
 )
 
 NO_LIMIT = "9223372036854775807"
-OWN = TopicSetting("retention.ms", "5", Origin.DYNAMIC_TOPIC_CONFIG)
-DEFAULT = TopicSetting("segment.bytes", "9", Origin.DEFAULT_CONFIG)
-BROKERS = TopicSetting("max.message.bytes", "700", Origin.STATIC_BROKER_CONFIG)
+OWN = TopicSetting("5", is_own=True)
+DEFAULT = TopicSetting("9", is_own=False, is_default=True)
+BROKERS = TopicSetting("700", is_own=False, is_static=True)
 
 
 def test_a_topics_own_settings_are_copied_and_defaults_are_reset():
     """What its brokers have in their files is theirs."""
     chosen = property_filter({})
-    settings = [OWN, DEFAULT, BROKERS]
-    assert settings_at_creation(settings, chosen) == {"retention.ms": "5"}
-    assert settings_changed(settings, chosen) == {"retention.ms": "5", "segment.bytes": None}
+    source = {"retention.ms": OWN, "segment.bytes": DEFAULT, "max.message.bytes": BROKERS}
+    assert settings_at_creation(source, chosen) == {"retention.ms": "5"}
+    assert settings_changed(source, chosen) == {"retention.ms": "5", "segment.bytes": None}
 
 
 def test_defaults_of_the_source_are_copied_if_they_are_to_be():
     """So that both topics are the same although their clusters differ."""
     chosen = property_filter({"use.defaults.from": "source"})
+    source = {"retention.ms": OWN, "segment.bytes": DEFAULT}
     expected = {"retention.ms": "5", "segment.bytes": "9"}
-    assert settings_at_creation([OWN, DEFAULT], chosen) == expected
-    assert settings_changed([OWN, DEFAULT], chosen) == expected
+    assert settings_at_creation(source, chosen) == expected
+    assert settings_changed(source, chosen) == expected
 
 
 def test_remote_topics_take_what_their_source_topics_took():
-    """Records of any time, and as large as the source's brokers allow; settings that the target does not know are left."""
-    known = {"max.message.bytes", "message.timestamp.before.max.ms"}
-    assert accepting([OWN, BROKERS], known) == {
-        "max.message.bytes": "700",
+    """Records of any time, as large as the source's brokers allow; what the target does not know is left out."""
+    known = {"max.message.bytes", "message.timestamp.before.max.ms", "message.timestamp.type"}
+    always = {
         "message.timestamp.before.max.ms": NO_LIMIT,
+        "message.timestamp.type": "CreateTime",
     }
-    assert accepting([BROKERS._replace(origin=Origin.DEFAULT_CONFIG)], known) == {
-        "message.timestamp.before.max.ms": NO_LIMIT
-    }
+    source = {"max.message.bytes": BROKERS, "message.timestamp.before.max.ms": OWN}
+    assert necessary_settings(source, known) == {"max.message.bytes": "700", **always}
+    assert necessary_settings({"max.message.bytes": DEFAULT}, known) == always
 
 
 def test_nothing_is_sent_that_a_remote_topic_has_already():
     """A default of its own cluster counts as having none."""
     wanted = {"retention.ms": "5", "segment.bytes": None, "max.message.bytes": "700"}
-    assert settings_differing(wanted, [OWN, DEFAULT, BROKERS]) == {"max.message.bytes": "700"}
-    own = DEFAULT._replace(origin=Origin.DYNAMIC_TOPIC_CONFIG)
-    assert settings_differing({"segment.bytes": None}, [own]) == {"segment.bytes": None}
-    assert settings_differing({"segment.bytes": None}, []) == {}
+    remote = {"retention.ms": OWN, "segment.bytes": DEFAULT, "max.message.bytes": BROKERS}
+    assert settings_differing(wanted, remote) == {"max.message.bytes": "700"}
+    assert settings_differing({"segment.bytes": None}, {"segment.bytes": OWN}) == {
+        "segment.bytes": None
+    }
+    assert settings_differing({"segment.bytes": None}, {}) == {}

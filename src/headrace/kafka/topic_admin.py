@@ -45,17 +45,19 @@ class WantedTopic:
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class DescribedSetting(NamedTuple):
-    """A setting of a topic, as a broker describes it; *value* is ``None`` for a secret.
+class TopicSetting(NamedTuple):
+    """A setting of a topic, as the brokers have it; *value* is ``None`` for a secret.
 
-    *source* is the number that Kafka's protocol has for where it comes from.
+    *is_own* says that it was set for this topic, *is_static* that it comes from a broker's own file, and *is_default* that it
+    was set nowhere.
     """
 
-    name: str
     value: str | None
-    source: int
+    is_own: bool
+    is_static: bool = False
     is_read_only: bool = False
     is_sensitive: bool = False
+    is_default: bool = False
 
 
 class TopicAdmin(KafkaAdmin):
@@ -96,9 +98,9 @@ class TopicAdmin(KafkaAdmin):
 
     def topic_configs(
         self, topics: Collection[str], deadline: Deadline
-    ) -> dict[str, list[DescribedSetting]]:
+    ) -> dict[str, dict[str, TopicSetting]]:
         """The settings of *topics* that this client may see; the others are left out."""
-        found = dict[str, list[DescribedSetting]]()
+        found = dict[str, dict[str, TopicSetting]]()
 
         def ask(names: Sequence[str], seconds: float) -> Mapping[str, Future[Any]]:
             resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
@@ -106,7 +108,7 @@ class TopicAdmin(KafkaAdmin):
             return {each.name: answer for each, answer in answers.items()}
 
         def take(name: str, answer: Mapping[str, ConfigEntry]) -> None:
-            found[name] = [_described(entry) for entry in answer.values()]
+            found[name] = {key: _setting(entry) for key, entry in answer.items()}
 
         self._each(ask, topics, "the settings of", deadline, take=take)
         return found
@@ -196,10 +198,17 @@ def _refusal(error: KafkaError, doing: str, topic: str) -> str:
     return f"{found} Grant this client Create, Alter, DescribeConfigs and AlterConfigs on it, or do it yourself."
 
 
-def _described(entry: ConfigEntry) -> DescribedSetting:
-    # The library gives a number, and has a class of its own for it.
-    source = ConfigSource(entry.source).value
-    return DescribedSetting(entry.name, entry.value, source, entry.is_read_only, entry.is_sensitive)
+def _setting(entry: ConfigEntry) -> TopicSetting:
+    # The library gives its number, and has a class of its own for it.
+    source = ConfigSource(entry.source)
+    return TopicSetting(
+        value=entry.value,
+        is_own=source is ConfigSource.DYNAMIC_TOPIC_CONFIG,
+        is_static=source is ConfigSource.STATIC_BROKER_CONFIG,
+        is_read_only=entry.is_read_only,
+        is_sensitive=entry.is_sensitive,
+        is_default=source is ConfigSource.DEFAULT_CONFIG,
+    )
 
 
 def _change(name: str, value: str | None) -> ConfigEntry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from headrace.connect.config import Problem
@@ -10,14 +10,12 @@ from headrace.connect.errors import ConfigError
 from headrace.connect.setting import SettingType, parsed
 from headrace.kafka.batches.decoding import Decoding
 from headrace.kafka.client_config import client_config
-from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin
 from headrace.kafka.wire.cluster import Cluster, IsolationLevel
 from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
 from headrace.mirror.client_settings import SERVERS, ClientKind, ClientRole, Side
 from headrace.mirror.settings import MirrorSourceConfig
-from headrace.mirror.topic_config_sync import Origin, TopicSetting
 
 _ISOLATION: Final = {
     "read_committed": IsolationLevel.READ_COMMITTED,
@@ -56,21 +54,6 @@ def source_admin(config: MirrorSourceConfig) -> TopicAdmin:
     """An admin client of the cluster that is read."""
     role = ClientRole.REPLICATION_SOURCE_ADMIN
     return TopicAdmin(client_config(config.client(Side.SOURCE, ClientKind.ADMIN, role)))
-
-
-def topic_settings(
-    admin: TopicAdmin, topics: Collection[str], deadline: Deadline
-) -> dict[str, list[TopicSetting]]:
-    """The settings of *topics*, as far as this client may see them."""
-    return {
-        topic: [
-            TopicSetting(
-                each.name, each.value, Origin(each.source), each.is_read_only, each.is_sensitive
-            )
-            for each in found
-        ]
-        for topic, found in admin.topic_configs(topics, deadline).items()
-    }
 
 
 def isolation(config: MirrorSourceConfig) -> IsolationLevel:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from headrace.kafka.topic_partition import TopicPartition
@@ -18,6 +18,8 @@ from headrace.mirror.formats import OffsetRange
 
 # For a flow with a commit every second, an hour of exact offsets; a partition has 24 bytes for each.
 MOST_KEPT: Final = 4096
+# Kafka's own.
+_DEFAULT_RETENTION_MS: Final = 7 * 24 * 3600 * 1000
 
 
 def merged(ranges: Iterable[OffsetRange]) -> Iterator[OffsetRange]:
@@ -47,6 +49,20 @@ def thinned(ranges: Sequence[OffsetRange], most: int) -> Sequence[OffsetRange]:
         return ranges
     last = len(ranges) - 1
     return [ranges[last - last * back // most] for back in reversed(range(most))]
+
+
+def retention_ms(topics: Iterable[Mapping[str, str | None]]) -> int:
+    """How long ranges are kept that speak of remote *topics* with these settings: as long as the longest of their records.
+
+    -1 is for ever, as where one of the topics is compacted.
+    """
+    longest = 0
+    for settings in topics:
+        found = int(settings.get("retention.ms") or _DEFAULT_RETENTION_MS)
+        if found < 0 or "compact" in (settings.get("cleanup.policy") or ""):
+            return -1
+        longest = max(longest, found)
+    return longest or _DEFAULT_RETENTION_MS
 
 
 def _adjoin(before: OffsetRange, after: OffsetRange) -> bool:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicAdmin, WantedTopic
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
 from headrace.mirror.filters import ConfigPropertyFilter
-from headrace.mirror.topic_config_sync import TopicSetting, accepting, settings_at_creation
+from headrace.mirror.topic_config_sync import necessary_settings, settings_at_creation
 
 _log = logging.getLogger(__name__)
 
-_TIME_TYPE: Final = "message.timestamp.type"
 _SHOWN: Final = 3
 
 
-class SourceTopic(NamedTuple):
-    """What a remote topic is like: that many partitions, and the *settings* that it is created with."""
+class RemoteTopic(NamedTuple):
+    """What a remote topic is to be like: so many *partitions*, and the *settings* that it is created with."""
 
     partitions: int
     settings: Mapping[str, str] = {}
@@ -37,7 +36,7 @@ class TopicChanges:
 
 
 def topic_changes(
-    wanted: Mapping[str, SourceTopic], existing: Mapping[str, int], *, replication: int
+    wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int], *, replication: int
 ) -> TopicChanges:
     """What makes remote topics, by their names, of those that *exist* with so many partitions. Pure."""
     return TopicChanges(
@@ -60,18 +59,13 @@ def topic_changes(
 
 
 def settings_of_remote(
-    source: Sequence[TopicSetting], chosen: ConfigPropertyFilter, known: Collection[str]
+    source: Mapping[str, TopicSetting], chosen: ConfigPropertyFilter, known: Collection[str]
 ) -> dict[str, str]:
-    """What a remote topic is created with: what is *chosen* of its source's settings, and what it needs. Pure.
+    """The settings that a remote topic is created with: those *chosen* of its source's, and what it needs. Pure.
 
-    It takes any record that its source topic has taken, and keeps its time. *known* are the settings that topics of the target
-    have.
+    *known* are the settings that topics of the target have.
     """
-    return {
-        **settings_at_creation(source, chosen),
-        **accepting(source, known),
-        _TIME_TYPE: "CreateTime",
-    }
+    return {**settings_at_creation(source, chosen), **necessary_settings(source, known)}
 
 
 class RemoteTopics:
@@ -92,7 +86,7 @@ class RemoteTopics:
         """
         return _counts(self._cluster.metadata(topics, self._deadline()))
 
-    def ensure(self, wanted: Mapping[str, SourceTopic], existing: Mapping[str, int]) -> None:
+    def ensure(self, wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int]) -> None:
         """Create what is missing of *wanted*, by its remote name, and give more partitions to what has too few.
 
         *existing* is what :meth:`partitions` has just answered.
@@ -115,7 +109,7 @@ class RemoteTopics:
             _log.info("The remote topic %s was given more partitions, %d in all.", name, count)
         self._await_known({name: wanted[name] for name in (*changes.created, *changes.grown)})
 
-    def _await_known(self, wanted: Mapping[str, SourceTopic]) -> None:
+    def _await_known(self, wanted: Mapping[str, RemoteTopic]) -> None:
         """Wait until a broker knows all of them: the controller has them before the others, and leaders take a moment."""
         deadline, is_again = self._deadline(), False
         while True:

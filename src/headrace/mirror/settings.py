@@ -8,7 +8,6 @@ from typing import Final, Literal
 from headrace.connect.config import Config, Problem
 from headrace.connect.connector import ExactlyOnceSupport
 from headrace.connect.setting import SettingType, setting
-from headrace.discovery.enumerator import DataLossPolicy, DiscoveryPolicies, RecreatedPolicy
 from headrace.mirror.client_settings import (
     CLIENT_PREFIXES,
     SERVERS,
@@ -388,15 +387,6 @@ class MirrorSourceConfig(
             return interval(enabled=True, seconds=self.refresh_topics_interval_seconds)
         milliseconds = self.partition_discovery_interval_ms
         return milliseconds / 1e3 if milliseconds > 0 else None
-
-    @property
-    def discovery_policies(self) -> DiscoveryPolicies:
-        """What the discovery of partitions does about losses."""
-        return DiscoveryPolicies(
-            removed=DataLossPolicy(self.on_removed),
-            recreated=RecreatedPolicy(self.on_recreated),
-            truncated=DataLossPolicy(self.on_lost),
-        )
 
     @property
     def sync_configs_seconds(self) -> float | None:

@@ -22,7 +22,7 @@ from headrace.connect.task import Offsets, SourceTask
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.clients import (
     client_problems,
@@ -31,7 +31,6 @@ from headrace.mirror.clients import (
     source_cluster,
     target_admin,
     target_cluster,
-    topic_settings,
     worker_cluster,
 )
 from headrace.mirror.planning import PATIENCE_SECONDS, FlowPlanner, stored
@@ -41,7 +40,6 @@ from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
 from headrace.mirror.target import MirrorTarget, TargetClients
-from headrace.mirror.topic_config_sync import TopicSetting
 
 _CODEC: Final = f"{MirrorOffsetCodec.__module__}:{MirrorOffsetCodec.__qualname__}"
 # A person waits for it.
@@ -125,10 +123,10 @@ class MirrorSourceConnector(PlannedConnector):
         self._clusters += (each for each in (source, target, writing) if each is not None)
         admins = list[TopicAdmin]()
 
-        def settings_of(topics: Collection[str]) -> Mapping[str, Sequence[TopicSetting]]:
+        def settings_of(topics: Collection[str]) -> Mapping[str, Mapping[str, TopicSetting]]:
             if not admins:
                 admins.append(source_admin(config))
-            return topic_settings(admins[0], topics, Deadline.after(seconds))
+            return admins[0].topic_configs(topics, Deadline.after(seconds))
 
         discoverer = PartitionDiscoverer(
             subscription(config.topics_copied, config.start),

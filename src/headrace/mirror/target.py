@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
 from headrace.mirror.filters import property_filter
-from headrace.mirror.remote_topics import RemoteTopics, SourceTopic, settings_of_remote
+from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
 from headrace.mirror.settings import MirrorSourceConfig
-from headrace.mirror.topic_config_sync import TopicSetting
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +22,7 @@ _DEFAULT_RETENTION_MINUTES: Final = 7 * 24 * 60
 _PART: Final = 4
 _SHOWN: Final = 3
 
-SettingsOf = Callable[[Collection[str]], Mapping[str, Sequence[TopicSetting]]]
+SettingsOf = Callable[[Collection[str]], Mapping[str, Mapping[str, TopicSetting]]]
 """The settings of topics of the source, as far as this client may see them."""
 
 
@@ -91,7 +90,7 @@ class MirrorTarget:
         missing = {name: source[name] for name in wanted if name not in existing}
         settings = self._settings_at_creation(missing) if missing else {}
         self._topics.ensure(
-            {name: SourceTopic(count, settings.get(name, {})) for name, count in wanted.items()},
+            {name: RemoteTopic(count, settings.get(name, {})) for name, count in wanted.items()},
             existing,
         )
         self._ensured |= wanted
@@ -102,7 +101,7 @@ class MirrorTarget:
         name = self._internal_topic
         if name not in self._ensured:
             existing = self._internal.partitions(frozenset([name]))
-            self._internal.ensure({name: SourceTopic(1)}, existing)
+            self._internal.ensure({name: RemoteTopic(1)}, existing)
             self._ensured[name] = 1
 
     def check_group(self) -> None:
@@ -158,17 +157,16 @@ class MirrorTarget:
         """The settings of remote topics that are to be created, by their names; *topics* are those of their sources."""
         found = self._settings_of(topics.values())
         chosen = property_filter(self._config.originals)
-        known = frozenset(self._known_settings())
+        known = self._known_settings()
         return {
-            name: settings_of_remote(found.get(topic, ()), chosen, known)
+            name: settings_of_remote(found.get(topic, {}), chosen, known)
             for name, topic in topics.items()
         }
 
-    def _known_settings(self) -> Iterator[str]:
+    def _known_settings(self) -> frozenset[str]:
         """The settings that topics of the target have, as those of the flow's own topic tell."""
-        name = self._internal_topic
-        for each in self._admin.topic_configs([name], self._deadline()).get(name, ()):
-            yield each.name
+        found = self._admin.topic_configs([self._internal_topic], self._deadline())
+        return frozenset(found.get(self._internal_topic, ()))
 
     @property
     def _internal_topic(self) -> str:

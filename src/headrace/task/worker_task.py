@@ -23,6 +23,7 @@ from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask, Split, TransactionContext
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
+from headrace.kafka.group_sender import make_group_sender
 from headrace.kafka.sender import Sender
 from headrace.observe.log_format import LogForm
 from headrace.offsets.target import TargetGroup
@@ -323,8 +324,3 @@ def _run_to_report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotR
         trace=None if error is None else secrets.masked("".join(traceback.format_exception(error))),
         progress=progress.as_message(),
     )
-
-
-def make_group_sender(*_: object, **__: object) -> Sender:
-    """Placeholder until the wire's sender is there."""
-    raise TaskFailedError("Offsets of a source task cannot be committed to a consumer group yet.")

@@ -47,7 +47,7 @@ public class MirrorJudge {
         for (Iterator each = asked.get("calls").elements(); each.hasNext();) {
             List call = texts((JsonNode) each.next());
             Object[] arguments = call.subList(1, call.size()).toArray();
-            answers.add(told(method(plugin.getClass(), (String) call.get(0), arguments.length).invoke(plugin, arguments)));
+            answers.add(told(method(plugin.getClass(), (String) call.get(0), arguments.length, String.class).invoke(plugin, arguments)));
         }
         return mapper.writeValueAsString(answers);
     }
@@ -104,7 +104,7 @@ public class MirrorJudge {
         Object config = constructor(type, 1, Map.class).newInstance(new Object[] {map(asked.get("config"))});
         List call = texts(asked.get("call"));
         Object[] arguments = call.subList(1, call.size()).toArray();
-        return mapper.writeValueAsString(told(method(type, (String) call.get(0), arguments.length).invoke(config, arguments)));
+        return mapper.writeValueAsString(told(method(type, (String) call.get(0), arguments.length, String.class).invoke(config, arguments)));
     }
 
     /** The key and the value of a heartbeat, a checkpoint or an offset sync. */
@@ -333,22 +333,29 @@ public class MirrorJudge {
     }
 
     private static Method method(Class type, String name, int arguments) throws Exception {
+        return method(type, name, arguments, Object.class);
+    }
+
+    /** The method of that name, whose first argument may be of the class. */
+    private static Method method(Class type, String name, int arguments, Class first) throws Exception {
         for (Class each = type; each != null; each = each.getSuperclass()) {
-            Method found = among(each.getDeclaredMethods(), name, arguments);
+            Method found = among(each.getDeclaredMethods(), name, arguments, first);
             if (found != null) {
                 return found;
             }
         }
-        Method inherited = among(type.getMethods(), name, arguments);
+        Method inherited = among(type.getMethods(), name, arguments, first);
         if (inherited == null) {
             throw new NoSuchMethodException(type + " has no " + name);
         }
         return inherited;
     }
 
-    private static Method among(Method[] methods, String name, int arguments) {
+    private static Method among(Method[] methods, String name, int arguments, Class first) {
         for (int i = 0; i < methods.length; i++) {
-            if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments) {
+            Class[] parameters = methods[i].getParameterTypes();
+            boolean fits = parameters.length == 0 || first == Object.class || parameters[0] == first;
+            if (methods[i].getName().equals(name) && parameters.length == arguments && fits) {
                 methods[i].setAccessible(true);
                 return methods[i];
             }

@@ -559,6 +559,28 @@ def test_a_leader_that_is_not_reached_is_given_up_after_seconds(
     assert 4.0 == waited[0]
 
 
+def test_finalised_features_come_with_their_levels() -> None:
+    """Also from a broker that finalises none."""
+    found = list[dict[str, int]]()
+    for features in ({"transaction.version": 2, "group.version": 1}, {}):
+        with ScriptedCluster(features=features) as scripted:
+            client = scripted.cluster()
+            found.append(client.features(soon()))
+            client.close()
+
+    assert [{"transaction.version": 2, "group.version": 1}, {}] == found
+
+
+def test_a_broker_that_knows_no_features_has_none() -> None:
+    """Before Kafka 2.4."""
+    with ScriptedCluster(versions={18: (0, 2)}, features={"transaction.version": 2}) as scripted:
+        client = scripted.cluster()
+        found = client.features(soon())
+        client.close()
+
+    assert {} == found
+
+
 def test_nothing_to_ask_needs_no_broker() -> None:
     """Of logs and of groups."""
     nowhere = Cluster(WireSettings(addresses=(("127.0.0.1", 1),), client_id="test"))

@@ -17,6 +17,7 @@ import pytest
 from doubles.scripted_broker import (
     MetadataRequest,
     MetadataResponse,
+    ProduceResponse,
     Received,
     SaslAuthenticateResponse,
     SaslHandshakeResponse,
@@ -32,6 +33,7 @@ from headrace.kafka.wire.connection import (
     WireConnection,
     unresolvable,
 )
+from headrace.kafka.wire.produce_request import produce_body
 from headrace.kafka.wire.settings import WireSettings
 
 VERSIONS = (4, 12)
@@ -211,6 +213,63 @@ def test_a_version_that_the_broker_does_not_have_is_not_sent() -> None:
         connection.close()
 
     assert [] == broker.named("Metadata")
+
+
+def body_of(filler: int) -> list[bytes | memoryview]:
+    """A Produce request of version 9 in many pieces, some of which are long."""
+    return produce_body(
+        {"t": [(number, [b"header", bytes(filler)]) for number in range(40)]},
+        version=9,
+        transactional_id=None,
+        timeout_ms=7,
+    )
+
+
+def test_a_request_goes_in_pieces_as_the_system_takes_them() -> None:
+    """Nothing is waited for; two may be begun before the first has gone."""
+    go_on = threading.Event()
+
+    def script(received: Received) -> object:
+        go_on.wait(20)
+        return ProduceResponse(throttle_time_ms=0, responses=[])
+
+    with ScriptedBroker(script) as broker:
+        connection = connected(broker)
+        pushes = list[bool]()
+        for filler in (300_000, 5_000):
+            connection.start(ProduceResponse, 9, body_of(filler))
+            pushes.append(connection.push())
+        go_on.set()
+        waits = 0
+        while not connection.push():
+            select.select([], [connection], [], 20)
+            waits += 1
+        answers = [connection.next_answer(soon()) for _ in range(2)]
+        connection.close()
+
+    assert [False, False] == pushes
+    assert waits > 0
+    assert [(ProduceResponse, 9)] * 2 == [(each.kind, each.version) for each in answers]
+    assert [300_000, 5_000] == [
+        len(message.topic_data[0].partition_data[39].records) - len(b"header")
+        for message in broker.named("Produce")
+    ]
+
+
+def test_a_connection_that_the_broker_has_closed_is_known_before_a_request_goes() -> None:
+    """While nothing is in flight; an answer that has come is no sign of it."""
+    with ScriptedBroker(answer("it")) as broker:
+        connection = connected(broker)
+        ended = [connection.has_ended]
+        connection.send(request(), soon(), versions=VERSIONS)
+        select.select([connection], [], [], 20)
+        ended.append(connection.has_ended)
+        connection.next_answer(soon())
+        broker.disconnect()
+        ended.append(connection.has_ended)
+        connection.abort()
+
+    assert [False, False, True] == ended
 
 
 def test_a_login_is_renewed_before_its_session_ends(counting: ScriptedBroker) -> None:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 
+from doubles.producer_brokers import ProducerCluster
 from doubles.scripted_broker import (
     ConsumerGroupDescribeResponse,
     DescribeGroupsResponse,
@@ -25,12 +26,17 @@ from doubles.scripted_broker import (
     SaslHandshakeResponse,
     ScriptedCluster,
 )
+from headrace.connect.group_offsets import GroupEntry
+from headrace.kafka.batches.producer_batch import UnstampedBatch
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.transaction_coordinator import ProducerIdentity, TransactionCoordinator
 from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
+from headrace.kafka.wire.producer import WireProducer
+from headrace.kafka.wire.producer_settings import ProducerWireSettings
+from record_batches import Row, batch
 
 EXPECTED = Path(__file__).with_name("request_bytes.txt")
 T0, T1 = TopicPartition("first", 0), TopicPartition("second", 1)
@@ -99,6 +105,24 @@ def take_and_prove(cluster: Cluster) -> None:
     coordinator.close()
 
 
+def produce(cluster: Cluster) -> None:
+    """A transaction with records and offsets, of which the second one is aborted; then a new epoch."""
+    producer = WireProducer(
+        cluster, transactional_id="id", settings=ProducerWireSettings(), owner="task c-0"
+    )
+    producer.open(soon())
+    for end in (producer.commit, producer.abort):
+        producer.begin()
+        for place in (T0, T1):
+            rows = [Row(offset, 1_700_000_000_000, None, b"value") for offset in (0, 1)]
+            producer.send(place, UnstampedBatch(batch(rows), 2))
+        producer.flush()
+        producer.send_group_offsets("group", [GroupEntry("first", 0, 2**40, "at", 3)])
+        end()
+    producer.open(soon())
+    producer.close()
+
+
 class Call(NamedTuple):
     """What sends a request, and the versions in which it does."""
 
@@ -135,6 +159,44 @@ def unknown(kind: Any, **others: object) -> Any:  # noqa: ANN401 (classes of kaf
         error_code=0, group_id="group", group_state="Dead", members=[], **others
     )
     return kind(throttle_time_ms=0, groups=[group])
+
+
+# Requests of a producer, by the version of its transactions.
+PRODUCING = {
+    1: {
+        "AddOffsetsToTxn": Call(produce, 25, 0, 4),
+        "AddPartitionsToTxn": Call(produce, 24, 0, 3),
+        "EndTxn": Call(produce, 26, 0, 4),
+        "Produce": Call(produce, 0, 3, 11),
+        "TxnOffsetCommit": Call(produce, 28, 0, 4),
+    },
+    2: {
+        "ApiVersions": Call(produce, 18, 3, 4),
+        "EndTxn": Call(produce, 26, 5, 5),
+        "Produce": Call(produce, 0, 12, 12),
+        "TxnOffsetCommit": Call(produce, 28, 5, 5),
+    },
+}
+PRODUCED = [
+    (name, version, transactions)
+    for transactions, calls in PRODUCING.items()
+    for name, call in calls.items()
+    for version in range(call.least, call.most + 1)
+]
+
+
+def produced(name: str, version: int, transactions: int) -> list[str]:
+    """As ``sent``, by a producer."""
+    key = PRODUCING[transactions][name].key
+    with ProducerCluster(T0, T1, version=transactions, versions={key: (0, version)}) as brokers:
+        cluster = brokers.brokers.cluster()
+        produce(cluster)
+        cluster.close()
+        frames = [each for each in brokers.brokers.brokers[1].received if each.name == name]
+    # Every connection begins with version 0 of ApiVersions.
+    asked = [each for each in frames if name != "ApiVersions" or each.version]
+    assert {version} == {each.version for each in asked}
+    return [f"{name} {version} {each.frame.hex()}" for each in asked]
 
 
 def sent(name: str, version: int) -> list[str]:
@@ -186,8 +248,23 @@ def test_a_request_has_these_bytes(name: str, version: int) -> None:
     assert expected == sent(name, version)
 
 
+@pytest.mark.parametrize(("name", "version", "transactions"), PRODUCED)
+def test_a_request_of_a_producer_has_these_bytes(
+    name: str, version: int, transactions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this version."""
+    monkeypatch.setattr("headrace.kafka.wire.cluster.__version__", "0.1.0")
+    expected = [
+        line for line in EXPECTED.read_text().splitlines() if line.startswith(f"{name} {version} ")
+    ]
+
+    assert expected == produced(name, version, transactions)
+
+
 def test_no_request_is_forgotten() -> None:
     """Those that are sent for one of these calls are among them, and each has its bytes."""
     named = {tuple(line.split()[:2]) for line in EXPECTED.read_text().splitlines()}
 
-    assert {(name, str(version)) for name, version in VERSIONS} == named
+    known = [*VERSIONS, *((name, version) for name, version, _ in PRODUCED)]
+
+    assert {(name, str(version)) for name, version in known} == named

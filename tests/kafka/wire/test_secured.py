@@ -16,12 +16,16 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from end_to_end.secured import CANARY, REAUTHENTICATE_MS, Secured, secured_broker
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.kafka.client_config import client_config
+from headrace.kafka.batches.producer_batch import UnstampedBatch
+from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import Cluster
+from headrace.kafka.wire.cluster import LATEST, Cluster
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
+from headrace.kafka.wire.producer import WireProducer
+from headrace.kafka.wire.producer_settings import producer_wire_settings
 from headrace.kafka.wire.settings import wire_settings
+from record_batches import Row, batch
 
 pytestmark = pytest.mark.broker
 
@@ -182,6 +186,60 @@ def test_a_token_is_fetched_and_shown(secured: Secured, place: TopicPartition, t
     )
 
     assert 3 == read(of(properties), place)
+
+
+def test_records_are_sent_over_tls(secured: Secured, place: TopicPartition) -> None:
+    """In requests that the system takes in many pieces."""
+    config = producer_config(logged_in(secured, "PLAIN", PLAIN.format(CANARY)))
+    cluster = Cluster(wire_settings(config.settings))
+    producer = WireProducer(
+        cluster,
+        transactional_id=None,
+        settings=producer_wire_settings(config.settings),
+        owner="task c-0",
+    )
+    other = TopicPartition(place.topic, 0)
+    before = cluster.list_offsets({other: LATEST}, soon())[other].offset or 0
+    producer.open(soon())
+    rows = [Row(0, 1_700_000_000_000, None, bytes(900_000))]
+    for _ in range(8):
+        producer.send(other, UnstampedBatch(batch(rows), 1))
+    producer.flush()
+    after = cluster.list_offsets({other: LATEST}, soon())[other].offset or 0
+    producer.close()
+    cluster.close()
+
+    assert 8 == after - before
+
+
+def test_a_producer_logs_in_again(secured: Secured, place: TopicPartition, tokens: str) -> None:
+    """KIP-368: between requests, once all are answered."""
+    properties = logged_in(
+        secured,
+        "OAUTHBEARER",
+        TOKEN.format("task"),
+        **{"sasl.oauthbearer.token.endpoint.url": tokens},
+    )
+    config = producer_config(properties)
+    cluster = Cluster(wire_settings(config.settings))
+    producer = WireProducer(
+        cluster,
+        transactional_id=None,
+        settings=producer_wire_settings(config.settings),
+        owner="task c-0",
+    )
+    producer.open(soon())
+    rows = [Row(0, 1_700_000_000_000, None, b"value")]
+    connections = set[int]()
+    ends = time.monotonic() + 2.2 * REAUTHENTICATE_MS / 1000
+    while time.monotonic() < ends:
+        producer.send(place, UnstampedBatch(batch(rows), 1))
+        producer.flush()
+        connections |= {id(each.connection) for each in producer._delivery._leaders.values()}
+    producer.close()
+    cluster.close()
+
+    assert 1 == len(connections)
 
 
 def test_a_session_goes_on_with_another_login(

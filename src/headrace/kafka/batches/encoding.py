@@ -79,6 +79,16 @@ class RecordColumns(NamedTuple):
             else self.headers.slice(start, stop - start),
         )
 
+    def take(self, rows: Int64Array) -> RecordColumns:
+        """Those *rows*, in their order."""
+        chosen = pa.array(rows)
+        return RecordColumns(
+            self.timestamps[rows],
+            self.values.take(chosen),
+            None if self.keys is None else self.keys.take(chosen),
+            self.headers if isinstance(self.headers, bytes) else self.headers.take(chosen),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:

@@ -25,16 +25,29 @@ class CorruptBatchError(TaskFailedError):
 
 
 class UnforwardableError(TaskFailedError):
-    """A record cannot be written where it is to go to.
+    """A record cannot be written where it is to go to, or one of several.
 
-    *place* is the partition that it comes from, *offset* its offset there; *reason* and *advice* are the parts of the message.
+    *place* is the partition that it comes from, *offset* its offset there, and *last* that of the last record that may be the
+    one; *reason* and *advice* are the parts of the message.
     """
 
-    def __init__(self, place: TopicPartition, offset: int, reason: str, *, advice: str) -> None:
+    def __init__(
+        self,
+        place: TopicPartition,
+        offset: int,
+        reason: str,
+        *,
+        advice: str,
+        last: int | None = None,
+    ) -> None:
         self.place = place
         self.offset = offset
+        self.last = offset if last is None else last
         self.reason = reason
         self.advice = advice
-        super().__init__(
-            f"The record at offset {offset} of {place} cannot be copied: {reason}. {advice}"
+        which = (
+            f"record at offset {offset}"
+            if self.last == offset
+            else f"records at the offsets {offset} to {self.last}"
         )
+        super().__init__(f"The {which} of {place} cannot be copied: {reason}. {advice}".strip())

@@ -53,8 +53,8 @@ from headrace.kafka.wire.transaction_state import SECOND_VERSION, TransactionSta
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-# Metadata and connections may take so long of a round in which other leaders could be served.
-_ATTEMPT_SECONDS: Final = 5.0
+# Metadata and connections may take so long of a round in which other leaders could be served; metadata more each time.
+_FIRST_ATTEMPT_SECONDS, _ATTEMPT_SECONDS = 1.0, 5.0
 _PRODUCE: Final = Step.PRODUCE
 
 
@@ -90,6 +90,7 @@ class Delivery:
         self._leaders: dict[int, _Leader] = {}
         self._selector = selectors.DefaultSelector()
         self._pause, self._refresh_at = _FIRST_PAUSE, 0.0
+        self._patience = _FIRST_ATTEMPT_SECONDS
         self._paused: dict[TopicPartition, PartitionQueue] = {}
         self.nbytes = 0
         """Bytes of batches that were handed over, and are neither acknowledged nor dropped."""
@@ -223,10 +224,12 @@ class Delivery:
             return
         topics = {place.topic for place in self._unplaced}
         try:
-            self._cluster.metadata(topics, Deadline.after(_ATTEMPT_SECONDS, self._clock))
+            self._cluster.metadata(topics, Deadline.after(self._patience, self._clock))
         except RetriableError as error:
             self._outage.note(error)
+            self._patience = min(2 * self._patience, _ATTEMPT_SECONDS)
         else:
+            self._patience = _FIRST_ATTEMPT_SECONDS
             self._place(is_fresh=True)
         if self._unplaced:
             self._back_off()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Final
 
@@ -166,7 +166,7 @@ class WireProducer:
         """Hand *batch* over for *place*; returns a number that identifies it in errors, and for ``base_offset``.
 
         Waits while as many bytes as ``buffer.memory`` allows are not acknowledged. Its bytes must not change until they
-        are.
+        are. When this raises, *batch* was not handed over.
         """
         self._raise_failure()
         allowed = Phase.IN_TRANSACTION if self._state.is_transactional else Phase.READY
@@ -185,7 +185,8 @@ class WireProducer:
         self._unsent += nbytes
         if self._unsent >= self._settings.max_request_bytes // 4:
             self._unsent = 0
-            with self._translating():
+            # A failure of what was handed over before is raised by the next call: this batch has its number.
+            with suppress(ConnectError), self._translating():
                 self._begin_wait()
                 self._delivery.pump(0, flushes=False)
         return number
@@ -385,7 +386,8 @@ class WireProducer:
     def _refusal(self, refused: StepRefusedError) -> ConnectError:
         """The error for an answer that is one."""
         found = reaction(refused.step, refused.code, outlived=self._outlived())
-        name, where = error_name(refused.code), f" {refused.where}" if refused.where else ""
+        name = error_name(refused.code)
+        where = f" for {refused.where}" if refused.where else ""
         said = f"Kafka answered {name} to {refused.step.value}{where}"
         if found is ProducerReaction.TIMED_OUT:
             return self._doubted(timed_out(self._context()))
