@@ -177,8 +177,7 @@ def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: boo
         engine = lazy_engine(workers[0].config)
         opened.callback(engine.close)
         plane = DataPlane.shared(engine)
-        log = EventLog()
-        running = [RunningFlow(each, plane, log, once=once) for each in flows]
+        running = [RunningFlow(each, plane, EventLog(), once=once) for each in flows]
         signals = Signals()
         _log.info("Flows: %s", ", ".join(each.name for each in running))
         has_failed = run_flows(running, lambda: signals.came)

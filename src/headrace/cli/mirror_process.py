@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,7 @@ from headrace.herder.startup import create_or_update
 from headrace.herder.statuses import connector_snapshots
 from headrace.observe.counts import Counts
 from headrace.observe.events import EventListener, to_all
+from headrace.observe.log_format import naming_in_logs
 from headrace.observe.metrics import Metrics
 from headrace.rest.config import RestConfig
 from headrace.rest.listeners import Binding
@@ -87,7 +88,7 @@ class RunningFlow:
         self._plane = plane
         self._once = once
         self._counts = Counts()
-        self._emit = to_all(_named(flow.worker.name, emit), self._counts)
+        self._emit = to_all(emit, self._counts)
         self._stopping = threading.Event()
         self._herder: StandaloneHerder | None = None
         # A daemon: what does not end in time is left to its leases.
@@ -127,6 +128,11 @@ class RunningFlow:
         self._thread.join(seconds)
 
     def _run(self) -> None:
+        # Other flows have connectors of the same names.
+        with naming_in_logs(self.name):
+            self._run_named()
+
+    def _run_named(self) -> None:
         flow, worker = self._flow, self._flow.worker
         try:
             with serving(
@@ -174,7 +180,7 @@ class RunningFlow:
         server.start()
         try:
             for sentence in binding.sentences:
-                _log.info("%s: %s", self.name, sentence)
+                _log.info("%s", sentence)
             create_or_update(files, herder)
             herder.ready()
             while not (self._stopping.wait(_LOOK_SECONDS) or herder.failure):
@@ -217,8 +223,3 @@ def _remind(flows: Sequence[RunningFlow]) -> None:
     for each in flows:
         if each.failure is not None:
             _log.error("The flow %s does not run: %s", each.name, each.failure)
-
-
-def _named(flow: str, emit: EventListener) -> EventListener:
-    """*emit*, for events whose connectors are called as in the names of their clients: other flows have the same."""
-    return lambda event: emit(replace(event, connector=f"{flow}|{event.connector}"))

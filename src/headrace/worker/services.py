@@ -18,7 +18,7 @@ from headrace.kafka.admin import UNREACHABLE, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener
-from headrace.observe.log_format import form_in_use
+from headrace.observe.log_format import named_form, worker_in_logs
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.connector_topic import KafkaConnectorTopic
 from headrace.offsets.java_import import import_java_offsets
@@ -173,7 +173,7 @@ def channel_for(config: WorkerConfig, stores: ConnectorOffsetStores) -> Channel:
         copy_later=stores.copies.later_entries,
         host=host,
         port=int(port),
-        log=form_in_use,
+        log=named_form(worker_in_logs()),
     )
 
 
