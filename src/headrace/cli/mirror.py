@@ -176,6 +176,9 @@ def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: boo
         # Which of the workers describes Spark does not matter: that is the same for all.
         engine = lazy_engine(workers[0].config)
         opened.callback(engine.close)
+        if not once:
+            # Records may come at any time, and are not to wait for Spark.
+            engine.start_ahead()
         plane = DataPlane.shared(engine)
         running = [RunningFlow(each, plane, EventLog(), once=once) for each in flows]
         signals = Signals()

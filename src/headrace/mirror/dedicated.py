@@ -176,7 +176,8 @@ class Flow:
         part, _, ending = rest.partition(".")
         common = ending if part in _CLIENTS and is_connection_key(ending) else rest
         forms = [f"{self.name}.{key}", f"{alias}.{rest}", f"{alias}.{common}", common, key]
-        return next((each for each in forms if each in given), forms[1 if side in sides else 0])
+        is_clusters = side in sides or is_connection_key(key)
+        return next((each for each in forms if each in given), forms[1 if is_clusters else 0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
