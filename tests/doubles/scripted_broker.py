@@ -15,6 +15,7 @@ from uuid import UUID
 with warnings.catch_warnings():
     # kafka-python reads its own schemas in a way that Python 3.11 and 3.12 called outdated.
     warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
     from kafka.protocol.admin.groups import DescribeGroupsRequest, DescribeGroupsResponse
     from kafka.protocol.admin.transactions import (
         ListTransactionsRequest,
@@ -67,13 +68,14 @@ from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.settings import WireSettings
 
 _KINDS = (
-    (ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
-    (DescribeGroupsRequest, DescribeGroupsResponse),
     (AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
     (AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
     (EndTxnRequest, EndTxnResponse),
     (ProduceRequest, ProduceResponse),
     (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
+    (ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
+    (DescribeConfigsRequest, DescribeConfigsResponse),
+    (DescribeGroupsRequest, DescribeGroupsResponse),
     (FetchRequest, FetchResponse),
     (OffsetCommitRequest, OffsetCommitResponse),
     (OffsetDeleteRequest, OffsetDeleteResponse),

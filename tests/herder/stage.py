@@ -157,10 +157,12 @@ class FakeChanges:
         self._stage = stage
         self.done: list[tuple[str, str]] = []
         self.entries: list[HistoryEntry] = []
+        self.read_of: list[OffsetsOwner] = []
         self.unsettled: dict[str, ConnectError] = {}
 
     def read(self, connector: OffsetsOwner) -> Sequence[ConnectorOffset]:
-        """One."""
+        """One; notes where it was to be read."""
+        self.read_of.append(connector)
         return [ConnectorOffset(partition=SourcePartition(of=connector.name), offset={"at": 1})]
 
     def history(self, name: str) -> Sequence[HistoryEntry]:

@@ -183,5 +183,5 @@ def test_an_unknown_class_is_refused_with_what_there_is(tmp_path: Path):
 
     assert (
         "Failed to find any class that implements Connector and which name matches nope, available "
-        "connectors are: files, file_stream, sqlite, aiven_s3, pathtap:TapConnector"
+        f"connectors are: {', '.join(CONNECTORS)}, pathtap:TapConnector"
     ) == str(refused.value)

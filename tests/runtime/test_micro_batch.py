@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.task.connector_spec import ConnectorSpec, Delivery, ErrorPolicy, PluginChoice
-from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import EndReason, SlotWork
 
 BYTES = PluginChoice(class_name="bytes")
@@ -287,3 +289,43 @@ def test_no_one_tells_why_where_no_reader_is_repeated() -> None:
     batch.end(batch.tokens()[0], SlotReport(outcome=Outcome.REPLAN))
 
     assert not batch.may_learn_why()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(3.0, 2.0, 2.0), (3.0, None, None), (None, None, None), (0.0, 9.0, 0.0)],
+)
+def test_a_micro_batch_is_idle_for_as_long_as_all_its_slots_are(
+    first: float | None, second: float | None, expected: float | None
+) -> None:
+    """As each has reported; one that has not is not."""
+    batch = micro_batch(2)
+    for token, seconds in zip(batch.tokens(), (first, second), strict=True):
+        batch.claim(token, pid=1, host="h")
+        assert batch.idle_seconds() is None
+        batch.beat(token, Progress(idle_seconds=seconds).as_message())
+
+    assert expected == batch.idle_seconds()
+
+
+def test_a_slot_that_has_ended_is_neither_idle_nor_busy() -> None:
+    """Only the others can be, and if there are none there is nothing to end."""
+    batch = micro_batch(2)
+    one, other = batch.tokens()
+    batch.beat(one, Progress(idle_seconds=4.0).as_message())
+    batch.end(other, SlotReport(outcome=Outcome.FINISHED, progress=Progress().as_message()))
+    assert 4.0 == batch.idle_seconds()
+    batch.end(one, SlotReport(outcome=Outcome.IDLE, progress={"idle_seconds": 4.0}))
+
+    assert batch.idle_seconds() is None
+
+
+def test_the_process_that_reads_says_whether_its_slot_is_idle() -> None:
+    """The one that writes only knows that nothing arrives."""
+    batch = MicroBatch([work()], {}, run="r", readers=True)
+    token, reader = batch.tokens()
+    batch.claim(reader, pid=1, host="h")
+    batch.beat(token, Progress().as_message())
+    batch.beat(reader, Progress(idle_seconds=4.0).as_message())
+
+    assert 4.0 == batch.idle_seconds()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -68,6 +68,41 @@ def test_a_micro_batch_that_was_cut_short_says_nothing_of_the_plan(
     guard.ended(result, offsets(1))
 
     assert not guard.must_wait(offsets(1))
+
+
+def followed(*outcomes: Outcome) -> BatchResult:
+    """How a micro-batch ended that brought nothing, although its slots followed their shares."""
+    reports = [SlotReport(outcome=each) for each in outcomes]
+    return BatchResult(reports=reports, clean=True, lost=None, committed_records=0)
+
+
+IDLE = (Outcome.IDLE, Outcome.IDLE)
+ASKED = (Outcome.IDLE, Outcome.ASKED)
+
+
+@pytest.mark.parametrize(
+    ("ends", "at", "waits"),
+    [
+        ((IDLE,), (1,), False),
+        ((IDLE, IDLE), (1, 1), True),
+        ((IDLE, IDLE), (1, 2), False),
+        ((ASKED, ASKED, ASKED), (1, 1, 1), False),
+        ((IDLE, ASKED, IDLE), (1, 1, 1), True),
+        (((Outcome.FINISHED,), (Outcome.FINISHED,)), (1, 1), True),
+    ],
+)
+def test_followed_shares_that_end_are_no_standstill_before_they_were_idle_in_vain_twice(
+    ends: Sequence[Sequence[Outcome]], at: Sequence[int], *, waits: bool
+) -> None:
+    """What comes next may be there a moment after their end; who is asked to end has had no time to find it."""
+    guard = NoProgressGuard()
+    seen = [False]
+    for outcomes, offset in zip(ends, at, strict=True):
+        guard.ended(followed(*outcomes), offsets(offset), followed=True)
+        seen.append(guard.must_wait(offsets(offset)))
+
+    assert [False] * (len(seen) - 1) == seen[:-1]
+    assert waits == seen[-1]
 
 
 # ------------------------------------------------------------------ in a run

@@ -143,6 +143,7 @@ class Loop:
     stored: OffsetReader | None = None
     group: TargetGroup | None = None
     takes_encoded: bool = False
+    followed: bool = False
     throttle: Throttle = field(default_factory=lambda: Throttle(None))
 
     def __post_init__(self) -> None:
@@ -160,14 +161,15 @@ class Loop:
             requests=self.requests if self.kind is BoundaryKind.CONNECTOR else None,
             tolerates=self.errors.tolerate,
             takes_encoded=self.takes_encoded,
+            followed=self.followed,
         )
         reading = PollLoop(
             self.task,
-            self.lease,
+            self.lease,  # type: ignore[arg-type]
             rules,
             self.progress,
             throttle=self.throttle,
-            clock=lambda: 0.0,  # type: ignore[arg-type]
+            clock=lambda: 0.0,
         )
         pipeline = self._pipeline()
         lease: Any = self.lease
@@ -220,7 +222,12 @@ class Loop:
                 task=0,
             ),
             forwarder=self.sender,
-            boundary=Boundary(kind=self.kind, interval_seconds=self.interval, committed_at=0.0),
+            boundary=Boundary(
+                kind=self.kind,
+                interval_seconds=self.interval,
+                committed_at=0.0,
+                follows=self.followed,
+            ),
         )
 
     def _commits(self) -> CommitStrategy:

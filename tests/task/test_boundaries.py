@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import pytest
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import SourceRecord
+from headrace.connect.task import Polled
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.transaction_boundary import BoundaryRequests
 from task.loop import Loop, ScriptedTask, batch, record
@@ -111,3 +113,81 @@ def test_asking_for_commit_and_abort_of_one_transaction_fails_the_task() -> None
 
     with pytest.raises(TaskFailedError, match="both commit and abort of same transaction"):
         requests.abort_transaction()
+
+
+# ------------------------------------------------------------------ followed shares
+
+
+@dataclass
+class Source:
+    """A source that is followed, in time that the test moves; *committed_at* has when each value was committed."""
+
+    loop: Loop
+    now: float = 0.0
+    committed_at: dict[str, float] = field(default_factory=dict[str, float])
+
+    def at(self, now: float, polled: Polled = ()) -> Callable[[], Polled]:
+        """A step of the script: it is *now* when this poll returns."""
+
+        def poll() -> Polled:
+            self.committed_at.update(dict.fromkeys(self._new(), self.now))
+            self.now = now
+            return polled
+
+        return poll
+
+    def play(self, *script: object) -> dict[str, float]:
+        """Run the task with *script*; what its end commits is not among the result."""
+        self.loop.task.script = list(script)  # type: ignore[attr-defined]
+        self.loop.times = iter(lambda: self.now, None)
+        self.loop.run()
+        return self.committed_at
+
+    def _new(self) -> list[str]:
+        return [value for value in self.loop.values() if value not in self.committed_at]
+
+
+def source(*, followed: bool = True, kind: BoundaryKind = BoundaryKind.INTERVAL) -> Source:
+    """With a commit interval of a second."""
+    return Source(Loop(ScriptedTask(), kind=kind, followed=followed))
+
+
+@pytest.mark.parametrize(
+    ("followed", "kind", "expected"),
+    [
+        (True, BoundaryKind.INTERVAL, {"a": 1.9, "b": 3.0}),
+        (False, BoundaryKind.INTERVAL, {"a": 2.5, "b": 4.0}),
+        (True, BoundaryKind.CONNECTOR, {}),
+    ],
+)
+def test_what_is_followed_is_committed_when_there_is_nothing_more_for_now(
+    *, followed: bool, kind: BoundaryKind, expected: dict[str, float]
+) -> None:
+    """A record that comes after a silence is not held back for the rest of the interval."""
+    it = source(followed=followed, kind=kind)
+    one, two = batch("a", end=1), batch("b", end=2)
+    polls = [(1.5, ()), (1.7, one), (1.9, ()), (2.5, ()), (2.8, two), (3.0, ()), (4.0, ()), (5, ())]
+
+    assert expected == it.play(*(it.at(now, polled) for now, polled in polls))
+
+
+def test_a_trickle_of_records_shares_transactions() -> None:
+    """Each for a quarter of the interval, although there is nothing more for now after every record."""
+    it = source()
+    steps = [
+        it.at(1.0 + 0.05 * number, batch(str(number), end=number) if number % 2 else ())
+        for number in range(1, 40)
+    ]
+    it.play(*steps)
+
+    assert 7 <= it.loop.sender.commits <= 10
+    assert 20 == len(it.loop.values())
+
+
+def test_an_idle_source_that_is_followed_has_no_transactions() -> None:
+    """What is committed opens no other one, and the hook for offsets is called once per interval."""
+    it = source()
+    it.play(it.at(1.0, batch("a", end=1)), *(it.at(1.1 + 0.05 * number) for number in range(100)))
+
+    assert 1 == it.loop.sender.commits
+    assert 6 <= len(it.loop.task.shown) <= 7  # type: ignore[attr-defined]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
 
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RetriableError, StaleTokenError, TaskFailedError
 from headrace.connect.task import Polled
 from headrace.task.frames import Commit, Failed, Frame, Records
@@ -13,7 +15,7 @@ from headrace.task.poll_loop import PollLoop, PollSettings, Throttle
 from headrace.task.slot_report import Outcome, Progress
 from headrace.task.slot_work import EndReason
 from headrace.task.transaction_boundary import BoundaryRequests
-from task.loop import HeldLease, ScriptedTask, batch
+from task.loop import FILE, HeldLease, ScriptedTask, batch
 
 LINGER_SECONDS = 5.0
 GRACE_SECONDS = 5.0
@@ -41,7 +43,9 @@ class Reading:
 
     task: ScriptedTask
     planned: bool = False
+    followed: bool = False
     once: bool = False
+    progress: Progress = field(default_factory=Progress)
     requests: BoundaryRequests | None = None
     lease: PassingLease = field(default_factory=PassingLease)
 
@@ -54,12 +58,14 @@ class Reading:
             transaction_seconds=TRANSACTION_SECONDS,
             once=self.once,
             requests=self.requests,
+            takes_encoded=True,
+            followed=self.followed,
         )
         self.half = PollLoop(
             self.task,
             self.lease,  # type: ignore[arg-type]
             rules,
-            Progress(),
+            self.progress,
             throttle=Throttle(None),
             clock=lambda: self.lease.now,
         )
@@ -245,3 +251,107 @@ def test_a_transaction_that_never_ends_while_others_wait_fails_the_task() -> Non
     assert "has not ended its transaction for 60 s: with transaction.boundary=connector" in str(
         failed.error
     )
+
+
+# ------------------------------------------------------------------ followed shares
+
+
+class Followed(Reading):
+    """A poll loop that follows its share; *seen* is how long it has reported to be idle, poll by poll."""
+
+    def __init__(self, task: ScriptedTask, requests: BoundaryRequests | None = None) -> None:
+        super().__init__(task, planned=True, followed=True, requests=requests)
+        self.seen: list[float | None] = []
+        self.polled = task.poll
+        task.poll = self.poll  # type: ignore[method-assign]
+
+    def poll(self) -> Polled:
+        """Poll, and note what the driver is told."""
+        self.seen.append(self.progress.idle_seconds)
+        return self.polled()
+
+    def asked(self, reason: EndReason, polled: Polled = ()) -> Callable[[], Polled]:
+        """A step of the script that returns *polled*, while the driver asks the slot to end."""
+
+        def poll() -> Polled:
+            self.lease.asked_to_end = reason
+            return polled
+
+        return poll
+
+
+def test_a_slot_that_follows_its_share_stays_and_reports_how_long_there_was_nothing() -> None:
+    """However long that is; the driver, who knows of the others, ends it."""
+    task = ScriptedTask((), batch("a", end=1), *[()] * 300)
+    reading = Followed(task)
+    task.script.append(reading.asked(EndReason.IDLE))
+
+    assert ["a"] == values(reading.read())
+    assert Outcome.IDLE is reading.half.outcome
+    assert [None, pytest.approx(0.05), None, pytest.approx(0.05)] == reading.seen[:4]
+    assert reading.seen[-1] is not None
+    assert reading.seen[-1] > 2 * LINGER_SECONDS
+
+
+def test_a_followed_share_that_its_task_has_finished_is_finished() -> None:
+    """``None`` means the same as for any other share."""
+    reading = Followed(ScriptedTask(batch("a", end=1), ()))
+    reading.read()
+
+    assert Outcome.FINISHED is reading.half.outcome
+
+
+def test_a_slot_that_has_something_again_when_it_ends_was_not_idle() -> None:
+    """The driver's decision is as old as its last report."""
+    task = ScriptedTask(())
+    reading = Followed(task)
+    task.script.append(reading.asked(EndReason.IDLE, batch("a", end=1)))
+
+    assert ["a"] == values(reading.read())
+    assert Outcome.ASKED is reading.half.outcome
+
+
+@pytest.mark.parametrize("reason", EndReason)
+def test_a_followed_share_ends_wherever_it_is(reason: EndReason) -> None:
+    """Unlike a share with an end it is not asked where resuming is cheap."""
+    task = Costly(batch("a", end=1))
+    reading = Followed(task)
+    task.script.append(reading.asked(reason, batch("b", end=2)))
+    task.script.append(batch("c", end=3))
+
+    assert ["a", "b"] == values(reading.read())
+
+
+def test_a_followed_source_that_is_away_or_still_searched_is_not_idle() -> None:
+    """Neither is one that only moves an offset, behind what it leaves out."""
+    offset = {"position": 2}
+    passed = EncodedBatches(
+        topic="t",
+        partition=0,
+        source_partition=FILE,
+        data=[],
+        headers=[],
+        start=1,
+        next_offset=2,
+        offset=offset,
+        moving="position",
+    )
+    task = Looking((), (), RetriableError("away", delay_seconds=20.0), (), passed, ())
+    reading = Followed(task)
+    reading.read()
+
+    assert {None} == set(reading.seen[:-1])
+
+
+def test_an_open_transaction_of_the_connector_keeps_a_followed_share() -> None:
+    """Only the connector can end it, so that the source counts as one that has something."""
+    requests = BoundaryRequests()
+
+    def commit() -> Polled:
+        requests.commit_transaction()
+        return ()
+
+    reading = Followed(ScriptedTask(batch("a", end=1), (), commit, ()), requests)
+    reading.read()
+
+    assert [None, None, None, pytest.approx(0.1), pytest.approx(0.15)] == reading.seen

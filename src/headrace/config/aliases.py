@@ -11,6 +11,7 @@ CONNECTORS: Final[Mapping[str, str]] = {
     "sqlite": "headrace.connectors.sqlite_table:SqliteConnector",
     "aiven_s3": "headrace.connectors.files.aiven.connector:AivenS3Connector",
     "mirror_source": "headrace.mirror.source_connector:MirrorSourceConnector",
+    "mirror_heartbeat": "headrace.mirror.heartbeat_connector:MirrorHeartbeatConnector",
 }
 """The path of each connector that comes with headrace, by its short name."""
 
@@ -23,6 +24,7 @@ JAVA_NAMES: Final[Mapping[str, str]] = {
     "io.aiven.kafka.connect.s3.S3SourceConnector": "aiven_s3",
     "io.aiven.kafka.connect.s3.source.AivenKafkaConnectS3SourceConnector": "aiven_s3",
     f"{_MIRROR}SourceConnector": "mirror_source",
+    f"{_MIRROR}HeartbeatConnector": "mirror_heartbeat",
 }
 """Our short name for each Java class that we have, of Kafka Connect and of others."""
 
@@ -30,12 +32,10 @@ _JAVA_TASKS: Final[Mapping[str, str]] = {
     "headrace.connectors.file_stream:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
     "headrace.connectors.files.aiven.connector:AivenS3Task": "io.aiven.kafka.connect.s3.source.S3SourceTask",
     "headrace.mirror.source_task:MirrorSourceTask": f"{_MIRROR}SourceTask",
+    "headrace.mirror.heartbeat_connector:MirrorHeartbeatTask": f"{_MIRROR}HeartbeatTask",
 }
 
-_NOT_YET = (
-    f"{_MIRROR}CheckpointConnector",
-    f"{_MIRROR}HeartbeatConnector",
-)
+_NOT_YET = (f"{_MIRROR}CheckpointConnector",)
 _SINKS = ("org.apache.kafka.connect.file.FileStreamSinkConnector",)
 
 

@@ -60,8 +60,8 @@ class ConnectorContext(Protocol):
     def request_task_reconfiguration(self) -> None:
         """Ask for new task configurations, or a new plan, soon; returns at once.
 
-        Running tasks commit what they have read and end: polled ones at once, planned ones where resuming later costs
-        little (:meth:`~headrace.connect.task.SourceTask.resumes_cheaply`).
+        Running tasks commit what they have read and end: polled ones, and those of followed shares, at once, other
+        planned ones where resuming later costs little (:meth:`~headrace.connect.task.SourceTask.resumes_cheaply`).
         """
         ...
 
@@ -103,6 +103,14 @@ class Plan:
 
     *has_more* says that there is more to read than this plan covers; the next plan, which is made as soon as this
     one's work is done, reads it. It is only displayed.
+
+    *followed* says that the shares have no end: records keep coming, as in the partitions of a topic. Their tasks stay
+    in their slots, also while there is nothing for some of them, until the runtime asks all of them to end: when none
+    has had anything for ``poll.linger.ms``, when others need the slots, when the connector requests a new plan, or when
+    it stops. As there is no other plan until then, every source partition that is known belongs into a share, not only
+    those with something to read, and a connector that finds new ones requests a new plan. The plan after that is empty
+    only if there is nothing to read in any of them: no Spark job runs then, and the connector is asked for a plan
+    every ``headrace.idle.poll.ms``.
     """
 
     shares: Sequence[Sequence[Split]] = ()
@@ -111,6 +119,7 @@ class Plan:
     objects: Sequence[str] = ()
     ask_again_after: float | None = None
     has_more: bool = False
+    followed: bool = False
 
     def has_work(self) -> bool:
         """Whether any slot would have something to read."""
@@ -195,12 +204,19 @@ class SourceConnector(ABC):
     def returns_encoded(self, props: Mapping[str, str]) -> bool:
         """Whether the tasks return :class:`~headrace.connect.encoded.EncodedBatches` where they may.
 
-        The default converters of such a connector are those for bytes, whatever the worker's are. Its
-        tasks may not return encoded batches with other converters, or transformations: they look at
+        Tasks may not return encoded batches with converters that are not for bytes, or transformations: they look at
         :attr:`~headrace.connect.task.TaskContext.takes_encoded`, and return decoded records then. Pure, and called with
         properties that are not valid, too.
         """
         return False
+
+    def returns_bytes(self, props: Mapping[str, str]) -> bool:
+        """Whether keys, values and headers are bytes as they are to be written, with this configuration.
+
+        The default converters of such a connector are those for bytes, whatever the worker's are. By default so for those
+        that pass record batches on. Pure, as :meth:`returns_encoded`.
+        """
+        return self.returns_encoded(props)
 
     def schemaless(self, props: Mapping[str, str]) -> str | None:
         """What kind of values certainly have no schema with this configuration, in words such as "JSON lines".
@@ -257,7 +273,7 @@ class PlannedConnector(SourceConnector):
     def plan(self, request: PlanRequest) -> Plan:
         """What to read next. Called on the driver before each micro-batch, and at intervals while idle.
 
-        May block on the network for a listing, but does not sleep: for work that has to wait it sets
+        Not called while slots follow the shares of a plan (:attr:`Plan.followed`), which may be for days. May block on the network for a listing, but does not sleep: for work that has to wait it sets
         ``ask_again_after``. The same source and the same offsets give the same plan. Raises when the source
         cannot be listed: an empty plan means that all has been read.
         """

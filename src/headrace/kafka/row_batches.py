@@ -8,10 +8,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.kafka.batches.encoding import Encoding, RecordColumns, RecordTooLargeError, encoded
@@ -20,8 +19,6 @@ from headrace.kafka.batches.producer_batch import UnstampedBatch
 from headrace.kafka.batches.varints import Int64Array
 from headrace.kafka.partitioner import java_partitions
 from headrace.kafka.sender import EncodedRecords
-
-_ANY_PARTITION: Final = -1
 
 
 class RowBatch(NamedTuple):
@@ -86,25 +83,20 @@ def row_batches(
         yield from _batches(columns, np.arange(len(columns)), partition, how)
         return
     count = partitions()
-    chosen = _chosen(columns.keys, len(columns), count)
+    if columns.keys is None or columns.keys.null_count == len(columns):
+        for each in _batches(columns, np.arange(len(columns)), 0, how):
+            yield each._replace(partition=sticky(count, len(each.batch.data)))
+        return
+    chosen = java_partitions(columns.keys.fill_null(b""), count)
+    keyless = lengths(columns.keys) < 0
+    if keyless.any():
+        # All in one, so that they are in order with those whose keys belong there.
+        nbytes = np.maximum(lengths(columns.values)[keyless], 0).sum()
+        chosen[keyless] = sticky(count, int(nbytes))
     order = np.argsort(chosen, kind="stable")
-    borders = np.flatnonzero(np.diff(chosen[order])) + 1
-    for rows in np.split(order, borders):
-        number = int(chosen[rows[0]])
+    for rows in np.split(order, np.flatnonzero(np.diff(chosen[order])) + 1):
         part = columns if len(rows) == len(columns) else columns.take(rows)
-        for each in _batches(part, rows, number, how):
-            is_chosen = number != _ANY_PARTITION
-            yield (
-                each if is_chosen else each._replace(partition=sticky(count, len(each.batch.data)))
-            )
-
-
-def _chosen(keys: pa.BinaryArray | None, rows: int, partitions: int) -> Int64Array:
-    """The partition of each key, any for null."""
-    if keys is None or keys.null_count == rows:
-        return np.full(rows, _ANY_PARTITION)
-    found = java_partitions(keys, partitions)
-    return np.where(lengths(keys) < 0, _ANY_PARTITION, found) if keys.null_count else found
+        yield from _batches(part, rows, int(chosen[rows[0]]), how)
 
 
 def _batches(

@@ -151,12 +151,12 @@ def make_wire_sender(
     """
     settings = batch_settings(config.settings)
     cluster = Cluster(wire_settings(config.settings))
-    waits = waiting or _silent
+    waits = Watched(waiting)
     producer = WireProducer(
         cluster,
         transactional_id=config.transactional_id,
         settings=producer_wire_settings(config.settings),
-        owner=owner or "this task",
+        owner=owner or "",
         waiting=waits,
         clock=clock,
     )
@@ -175,13 +175,26 @@ def make_wire_sender(
         topics,
         settings=settings,
         opening=opening,
-        is_transactional=config.transactional_id is not None,
+        waits=waits,
         identity=identity,
     )
 
 
-def _silent(_what: str) -> None:
-    """Nobody wants to know."""
+class Watched:
+    """Tells *waiting* what is waited for; *has_ended* says that it has ended a wait."""
+
+    def __init__(self, waiting: Waiting | None) -> None:
+        self._waiting = waiting
+        self.has_ended = False
+
+    def __call__(self, what: str) -> None:
+        if self._waiting is None:
+            return
+        try:
+            self._waiting(what)
+        except BaseException:
+            self.has_ended = True
+            raise
 
 
 class WireSender:
@@ -200,7 +213,7 @@ class WireSender:
         *,
         settings: BatchSettings,
         opening: partial[Deadline],
-        is_transactional: bool,
+        waits: Watched,
         identity: ProducerIdentity | None = None,
     ) -> None:
         self._cluster = cluster
@@ -208,7 +221,7 @@ class WireSender:
         self._topics = topics
         self._settings = settings
         self._opening = opening
-        self._is_transactional = is_transactional
+        self._waits = waits
         self._is_flushed = False
         self._identity = identity
         self._known = KnownPartitions(topics.asked_partitions, clock=opening().clock)
@@ -233,7 +246,7 @@ class WireSender:
 
     def commit(self) -> None:
         """Wait until the broker has everything of the transaction, and end it."""
-        if not self._is_transactional:
+        if not self._producer.is_transactional:
             self.flush()
             return
         with self._translating():
@@ -241,7 +254,10 @@ class WireSender:
         self._handed_over.forget()
 
     def abort(self) -> None:
-        """Throw the open transaction away; nothing when none is open or the producer is lost anyway."""
+        """Throw the open transaction away; nothing when none is open, or when somebody has ended a wait."""
+        if self._waits.has_ended:
+            # The broker may be away still; the next owner of the transactional id throws it away.
+            return
         with self._translating():
             self._producer.abort()
         self._handed_over.forget()
@@ -251,7 +267,7 @@ class WireSender:
         with self._translating():
             self._producer.flush()
         self._handed_over.forget_rows()
-        self._is_flushed = not self._is_transactional
+        self._is_flushed = not self._producer.is_transactional
 
     def close(self) -> None:
         """Release the connections without waiting for what is in flight."""

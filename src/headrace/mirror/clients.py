@@ -15,7 +15,7 @@ from headrace.kafka.wire.cluster import Cluster, IsolationLevel
 from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
 from headrace.mirror.client_settings import SERVERS, ClientKind, ClientRole, Side
-from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.settings import MirrorConnectorConfig, MirrorSourceConfig
 
 _ISOLATION: Final = {
     "read_committed": IsolationLevel.READ_COMMITTED,
@@ -29,15 +29,19 @@ def source_cluster(config: MirrorSourceConfig, *, task: int | None = None) -> Cl
     return Cluster(wire_settings(client_config(consumer).settings))
 
 
-def target_cluster(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Cluster:
+def target_cluster(
+    config: MirrorConnectorConfig,
+    worker: Mapping[str, str],
+    role: ClientRole = ClientRole.REPLICATION_TARGET_ADMIN,
+) -> Cluster:
     """The cluster that is copied to, for questions; nothing is connected before its first use.
 
     Where the connector's own settings do not name it, *worker* says how an admin client of the worker's reaches it.
     """
-    return Cluster(wire_settings(client_config(_target(config, worker)).settings))
+    return Cluster(wire_settings(client_config(_target(config, worker, role)).settings))
 
 
-def worker_cluster(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Cluster | None:
+def worker_cluster(config: MirrorConnectorConfig, worker: Mapping[str, str]) -> Cluster | None:
     """The cluster that the tasks write to, if it may be another one than that of the connector's own settings."""
     own = _target(config, {}).get(SERVERS, "").strip()
     if not own or not worker or own == worker.get(SERVERS, "").strip():
@@ -45,9 +49,29 @@ def worker_cluster(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Clu
     return Cluster(wire_settings(client_config(worker).settings))
 
 
-def target_admin(config: MirrorSourceConfig, worker: Mapping[str, str]) -> TopicAdmin:
+def worker_admin(config: MirrorConnectorConfig, worker: Mapping[str, str]) -> TopicAdmin | None:
+    """As :func:`worker_cluster`, an admin client."""
+    own = _target(config, {}).get(SERVERS, "").strip()
+    if not own or not worker or own == worker.get(SERVERS, "").strip():
+        return None
+    return TopicAdmin(client_config(worker))
+
+
+def target_admin(
+    config: MirrorConnectorConfig,
+    worker: Mapping[str, str],
+    role: ClientRole = ClientRole.REPLICATION_TARGET_ADMIN,
+) -> TopicAdmin:
     """An admin client of the cluster that is copied to; *worker* as for :func:`target_cluster`."""
-    return TopicAdmin(client_config(_target(config, worker)))
+    return TopicAdmin(client_config(_target(config, worker, role)))
+
+
+def another_cluster(named: str | None, written: str | None) -> str:
+    """Why nothing is made in the cluster with the id *named*, while the worker writes to the one with the id *written*."""
+    return (
+        f"target.cluster.bootstrap.servers leads to the cluster {named}, and this worker writes to {written}: name the "
+        "worker's own cluster, or leave it out. For records in another cluster, run a worker there."
+    )
 
 
 def source_admin(config: MirrorSourceConfig) -> TopicAdmin:
@@ -85,12 +109,8 @@ def client_problems(config: MirrorSourceConfig) -> Iterator[Problem]:
     """What is wrong with the settings of these clients; reads key files, and asks no broker."""
     if not _consumer(config).get(SERVERS, "").strip():
         yield f"source.cluster.{SERVERS}", "Name brokers of the source cluster."
-    for side, client in ((Side.SOURCE, _consumer(config)), (Side.TARGET, _target(config, {}))):
-        try:
-            wire_settings(client_config(client).settings)
-        except ConfigError as error:
-            for key, sentence in error.problems:
-                yield _key(config, side, key), sentence
+    yield from _problems_of(config, Side.SOURCE, _consumer(config))
+    yield from target_problems(config)
     try:
         fetch_settings(config)
     except ConfigError as error:
@@ -101,19 +121,38 @@ def client_problems(config: MirrorSourceConfig) -> Iterator[Problem]:
         yield _key(config, Side.SOURCE, "isolation.level"), reason
 
 
+def target_problems(config: MirrorConnectorConfig) -> Iterator[Problem]:
+    """What is wrong with the settings of clients of the target."""
+    yield from _problems_of(config, Side.TARGET, _target(config, {}))
+
+
+def _problems_of(
+    config: MirrorConnectorConfig, side: Side, client: Mapping[str, str]
+) -> Iterator[Problem]:
+    try:
+        wire_settings(client_config(client).settings)
+    except ConfigError as error:
+        for key, sentence in error.problems:
+            yield _key(config, side, key), sentence
+
+
 def _consumer(config: MirrorSourceConfig, task: int | None = None) -> dict[str, str]:
     role = ClientRole.REPLICATION_CONSUMER
     return config.client(Side.SOURCE, ClientKind.CONSUMER, role, task=task)
 
 
-def _target(config: MirrorSourceConfig, worker: Mapping[str, str]) -> dict[str, str]:
-    own = config.client(Side.TARGET, ClientKind.ADMIN, ClientRole.REPLICATION_TARGET_ADMIN)
+def _target(
+    config: MirrorConnectorConfig,
+    worker: Mapping[str, str],
+    role: ClientRole = ClientRole.REPLICATION_TARGET_ADMIN,
+) -> dict[str, str]:
+    own = config.client(Side.TARGET, ClientKind.ADMIN, role)
     if own.get(SERVERS, "").strip():
         return own
     return {**worker, **own, SERVERS: worker.get(SERVERS, "")}
 
 
-def _key(config: MirrorSourceConfig, side: Side, key: str) -> str:
+def _key(config: MirrorConnectorConfig, side: Side, key: str) -> str:
     """The user's own key for *key* of a client."""
     kind = "consumer" if side is Side.SOURCE else "admin"
     prefixes = (f"{side.value}.{kind}.", f"{kind}.", f"{side.value}.cluster.")

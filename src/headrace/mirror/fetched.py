@@ -17,7 +17,8 @@ from headrace.kafka.batches.decoding import Decoding, decoded
 from headrace.kafka.batches.headers import BatchHeader, with_records
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.fetcher import FetchedRecords
-from headrace.mirror.positions import OFFSET, Position
+from headrace.mirror.offset_checks import OFFSET
+from headrace.mirror.positions import Position
 
 _UNKNOWN_EPOCH: Final = -1
 

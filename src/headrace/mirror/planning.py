@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.errors import TaskFailedError
@@ -23,7 +24,7 @@ from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.positions import DISCOVERED, Flow, Position
 from headrace.mirror.settings import MirrorSourceConfig, same_cluster
 from headrace.mirror.source_logs import SourceLogs
-from headrace.mirror.source_task import END, REMOTE
+from headrace.mirror.source_task import EPOCH, REMOTE
 from headrace.mirror.starts import (
     Begin,
     RemotePartition,
@@ -50,6 +51,18 @@ class Stored(NamedTuple):
     is_discovered: bool
 
 
+class Seen(NamedTuple):
+    """What a plan is about: the *topics* that are copied, with their ids and numbers of partitions.
+
+    Positions have to be committed again at *recommit_at* by the planner's clock, ``None`` for now. Partitions *are_left_out* whose leaders did
+    not answer.
+    """
+
+    topics: frozenset[tuple[str, UUID | None, int]] = frozenset()
+    recommit_at: float | None = None
+    are_left_out: bool = False
+
+
 def stored(flow: Flow, known: Mapping[SourcePartition, SourceOffset]) -> Stored:
     """The offsets that are *known*, as positions of *flow*. Pure."""
     offsets = {
@@ -64,8 +77,8 @@ def stored(flow: Flow, known: Mapping[SourcePartition, SourceOffset]) -> Stored:
 class FlowPlanner:
     """Makes the plans of one connector, on its thread.
 
-    It knows nothing that a restart would miss, but for what it has compared already, and when something is due: positions,
-    and that the first discovery is over, are in the group.
+    It knows nothing that a restart would miss, but for when something is due: positions, and that the first discovery is over,
+    are in the group.
     """
 
     def __init__(
@@ -87,20 +100,26 @@ class FlowPlanner:
         self._discoverer = discoverer
         self._clock = clock
         self._enumerator: PartitionEnumerator | None = None
-        self._has_begun = self._has_discovered = False
-        self._compared = set[TopicPartition]()
+        self._has_begun = self._has_discovered = self._has_compared = False
+        self._has_shared = False
         self._owners: Owners = {}
         self._slots = 0
-        self._planned: dict[TopicPartition, int] = {}
         self._before: dict[TopicPartition, Position] = {}
         self._recommit_at: float | None = None
         self._told = set[str]()
+        self._seen = Seen()
+
+    @property
+    def seen(self) -> Seen:
+        """What the last plan is about, for whoever looks whether another one is due; any thread may ask."""
+        return self._seen
 
     def plan(self, request: PlanRequest) -> Plan:
-        """What to store, or what to copy next.
+        """What to store, or what to copy from now on.
 
-        Starts, and positions that the rules move, are stored before anything is copied: a plan does one of the two.
-        Raises :class:`~headrace.connect.errors.TaskFailedError` with what stops partitions, once everything else is stored.
+        Starts, and positions that the rules move, are stored before anything is copied: a plan does one of the two. All
+        partitions are compared with the source whenever copying begins, and copied until another plan is due. Raises
+        :class:`~headrace.connect.errors.TaskFailedError` with what stops partitions, once everything else is stored.
         """
         if not self._has_begun:
             self._target.check_group()
@@ -109,54 +128,64 @@ class FlowPlanner:
         enumerator = self._discovered(found)
         splits = {split.place: split for split in enumerator.unassigned()}
         self._ensure_topics(splits, found)
-        starts = {
-            **self._begun(splits, found, request.unnamed),
-            **self._resumed(splits, found),
-        }
-        self._tell(starts.values())
+        begun = self._begun(splits, found, request.unnamed)
         self._before |= found.positions
-        changes = self._changes(splits, found, starts)
+        changes = self._changes(splits, found, begun)
         if self._has_to_note_discovery(enumerator, found):
             changes[self._flow.discovery] = DISCOVERED
         if changes or self._is_recommit_due():
             changes = {**self._recommitted(found), **changes}
         if changes:
             return Plan(offsets=changes)
-        problems = {place: one.problem for place, one in starts.items() if isinstance(one, Stop)}
-        if problems:
-            raise TaskFailedError(" ".join(stopped(problems)))
-        return Plan(shares=self._shares(splits, found, request.slots))
+        _raise_stopped(begun)
+        return self._copied(splits, found, request.slots)
+
+    def _copied(
+        self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored, slots: int
+    ) -> Plan:
+        """All partitions, if there is anything to read in one of them; or positions that have to be moved first."""
+        positions = {place: each for place, each in found.positions.items() if place in splits}
+        ends = self._source.readable_ends(positions)
+        is_behind = any(end > positions[place].next for place, end in ends.items())
+        # An end below a position is looked into: records may be lost, or a transaction be open before a start.
+        is_moved = any(end != positions[place].next for place, end in ends.items())
+        if self._has_compared and not is_moved:
+            return Plan()
+        logs = self._source.logs(positions)
+        starts = {
+            place: self._rules.resumed(place, positions[place], log) for place, log in logs.items()
+        }
+        changes = self._changes(splits, found, starts)
+        if changes:
+            return Plan(offsets=changes)
+        _raise_stopped(starts)
+        self._has_compared = True
+        self._see(are_left_out=len(logs) < len(splits))
+        if not is_behind:
+            return Plan()
+        self._has_shared = True
+        return Plan(shares=self._shares(sorted(logs), found, slots), followed=True)
 
     # Discovery.
 
     def _discovered(self, found: Stored) -> PartitionEnumerator:
-        """What is known of the source's partitions, after a discovery if one is due."""
+        """What is known of the source's partitions, after a discovery if one is due, or after slots have copied."""
         if self._enumerator is None:
             state = restored(found.positions, is_discovered=found.is_discovered)
             self._enumerator = PartitionEnumerator(state, REPORTED)
-        is_cut_short = self._was_cut_short(found)
-        if is_cut_short:
-            # A slot ends early also because of what only a comparison of its positions with the source explains.
-            self._compared -= self._planned.keys()
-        self._planned = {}
-        if is_cut_short or not self._has_discovered or self._discoverer.is_due(self._enumerator):
+        is_due = self._discoverer.is_due(self._enumerator)
+        if is_due or self._has_shared or not self._has_discovered:
+            self._has_shared = False
             result = self._discoverer.discover(self._enumerator, Deadline.after(PATIENCE_SECONDS))
             self._check_findings(result.findings)
-            self._compared -= {
-                TopicPartition(each.topic, number)
-                for each in result.findings
-                if each.change is Change.RECREATED
-                for number in each.partitions
-            }
             self._has_discovered = self._has_discovered or result.comparison is not None
             self._target.doubt()
+            self._see()
         return self._enumerator
 
-    def _was_cut_short(self, found: Stored) -> bool:
-        return any(
-            place not in found.positions or found.positions[place].next < end
-            for place, end in self._planned.items()
-        )
+    def _see(self, *, are_left_out: bool = False) -> None:
+        topics = self._source.topics(self._config.topics_copied)
+        self._seen = Seen(topics, self._recommit_at, are_left_out=are_left_out)
 
     def _check_findings(self, findings: Iterable[Finding]) -> None:
         """Raise for losses of topics by the settings; those of a partition with a position are its own."""
@@ -213,30 +242,14 @@ class FlowPlanner:
             if other in ends
         }
 
-    def _resumed(
-        self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored
-    ) -> dict[TopicPartition, Start]:
-        """What the rules say of positions that were not compared with the source's logs yet."""
-        positions = {
-            place: position
-            for place, position in found.positions.items()
-            if place in splits and place not in self._compared
-        }
-        logs = self._source.logs(positions)
-        starts = dict[TopicPartition, Start]()
-        for place, log in logs.items():
-            starts[place] = self._rules.resumed(place, positions[place], log)
-            if not isinstance(starts[place], Stop):
-                self._compared.add(place)
-        return starts
-
     def _changes(
         self,
         splits: Mapping[TopicPartition, PartitionSplit],
         found: Stored,
         starts: Mapping[TopicPartition, Start],
     ) -> dict[SourcePartition, SourceOffset]:
-        """The positions that are to be stored before anything is copied."""
+        """The positions that are to be stored before anything is copied; what has to be told of them is."""
+        self._tell(starts.values())
         changes = dict[SourcePartition, SourceOffset]()
         for place, start in starts.items():
             position = None
@@ -284,35 +297,33 @@ class FlowPlanner:
     # Shares.
 
     def _shares(
-        self, splits: Collection[TopicPartition], found: Stored, slots: int
+        self, places: Sequence[TopicPartition], found: Stored, slots: int
     ) -> list[list[Split]]:
-        """For each slot its partitions that have something to read, up to where they end now."""
-        places = sorted(self._compared.intersection(splits, found.positions))
+        """Each slot's partitions; those that had a slot before keep it while there are as many slots."""
         self._owners = balanced_owners(
             places, slots, self._owners if slots == self._slots else None
         )
         self._slots = slots
-        ends = self._source.readable_ends(places)
         shares: list[list[Split]] = [[] for _ in range(slots)]
         for place in places:
-            end, position = ends.get(place), found.positions[place]
-            if end is None:
-                continue
-            if end < position.next:
-                # Before a start that was chosen there may be an open transaction; or the log has lost something.
-                self._compared.discard(place)
-            elif end > position.next:
-                self._planned[place] = end
-                shares[self._owners[place]].append(self._split(place, found, end))
+            shares[self._owners[place]].append(
+                Split(
+                    partition=self._flow.partition(place),
+                    offset=found.offsets[place],
+                    details={
+                        REMOTE: self._remote(place).topic,
+                        EPOCH: self._source.leader_epoch(place),
+                    },
+                )
+            )
         return shares
-
-    def _split(self, place: TopicPartition, found: Stored, end: int) -> Split:
-        return Split(
-            partition=self._flow.partition(place),
-            offset=found.offsets[place],
-            details={END: end, REMOTE: self._remote(place).topic},
-        )
 
     def _remote(self, place: TopicPartition) -> TopicPartition:
         policy, source = self._config.policy, self._flow.source
         return TopicPartition(policy.remote_topic(source, place.topic), place.partition)
+
+
+def _raise_stopped(starts: Mapping[TopicPartition, Start]) -> None:
+    problems = {place: one.problem for place, one in starts.items() if isinstance(one, Stop)}
+    if problems:
+        raise TaskFailedError(" ".join(stopped(problems)))

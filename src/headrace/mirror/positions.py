@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Self, TypeGuard, cast
+from typing import Any, Final, NamedTuple, Self, cast
 from uuid import UUID
 
 from headrace.connect.errors import OffsetsError
@@ -15,6 +15,15 @@ from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartitio
 from headrace.connect.task import Offsets
 from headrace.discovery.state import topic_id_text
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.mirror.offset_checks import (
+    OFFSET,
+    invalid_offset,
+    is_whole,
+    number_in,
+    shown,
+    text_in,
+    whole_in,
+)
 from headrace.mirror.policies import SOURCE_ALIAS_KEY, replication_policy
 
 TARGET_ALIAS_KEY: Final = "target.cluster.alias"
@@ -22,15 +31,13 @@ DEFAULT_TARGET_ALIAS: Final = "target"
 POLICY_PREFIX: Final = "replication.policy."
 """Of the keys that a naming policy may have: it is also made in slots, where other settings do not reach it."""
 
-OFFSET: Final = "offset"
 _CLUSTER, _TOPIC, _PARTITION, _FLOW = "cluster", "topic", "partition", "flow"
 _CLUSTER_ID, _TOPIC_ID, _LEADER_EPOCH = "clusterId", "topicId", "leaderEpoch"
 _DISCOVERED: Final = "discovered"
 _OF_OFFSET: Final = frozenset({OFFSET, _CLUSTER_ID, _TOPIC_ID, _LEADER_EPOCH})
 
 _VERSION: Final = 1
-_LARGEST: Final = 2**63 - 2
-_LARGEST_PARTITION = _LARGEST_EPOCH = 2**31 - 1
+_LARGEST_EPOCH: Final = 2**31 - 1
 _ID_BYTES: Final = 16
 
 DISCOVERED: Final[SourceOffset] = {_DISCOVERED: True}
@@ -72,10 +79,10 @@ class Position(NamedTuple):
 
         *called* begins its sentence.
         """
-        last = _whole(offset, OFFSET, called)
+        last = whole_in(offset, OFFSET, called)
         if last < -1:
             raise OffsetsError(
-                _invalid_offset(offset, OFFSET, called, "which cannot be less than -1")
+                invalid_offset(offset, OFFSET, called, "which cannot be less than -1")
             )
         strange = sorted(offset.keys() - _OF_OFFSET)
         if strange:
@@ -85,14 +92,14 @@ class Position(NamedTuple):
             )
         epoch = None
         if offset.get(_LEADER_EPOCH) is not None:
-            epoch = _whole(offset, _LEADER_EPOCH, called)
+            epoch = whole_in(offset, _LEADER_EPOCH, called)
             if not 0 <= epoch <= _LARGEST_EPOCH:
                 reason = "which cannot be negative, and has 31 bits"
-                raise OffsetsError(_invalid_offset(offset, _LEADER_EPOCH, called, reason))
+                raise OffsetsError(invalid_offset(offset, _LEADER_EPOCH, called, reason))
         cluster = offset.get(_CLUSTER_ID)
         if not isinstance(cluster, str | None):
             reason = "which must be a string"
-            raise OffsetsError(_invalid_offset(offset, _CLUSTER_ID, called, reason))
+            raise OffsetsError(invalid_offset(offset, _CLUSTER_ID, called, reason))
         return cls(last + 1, cluster or None, _topic_id(offset, called), epoch)
 
 
@@ -129,18 +136,18 @@ class Flow(NamedTuple):
         """
         if partition == self.discovery:
             return None
-        cluster = _text(partition, _CLUSTER)
-        topic = _text(partition, _TOPIC)
-        number = _number_of_partition(partition)
+        cluster = text_in(partition, _CLUSTER)
+        topic = text_in(partition, _TOPIC)
+        number = number_in(partition, _PARTITION)
         if cluster != self.source:
             raise OffsetsError(
-                f"Source partition {_shown(partition)} is of the cluster {cluster!r}, and this connector copies from "
+                f"Source partition {shown(partition)} is of the cluster {cluster!r}, and this connector copies from "
                 f"{self.source!r}."
             )
         strange = sorted(partition.keys() - {_CLUSTER, _TOPIC, _PARTITION})
         if strange:
             raise OffsetsError(
-                f"Source partition {_shown(partition)} has the key {strange[0]!r}, which means nothing here."
+                f"Source partition {shown(partition)} has the key {strange[0]!r}, which means nothing here."
             )
         return TopicPartition(topic, number)
 
@@ -154,10 +161,10 @@ def check_offsets(flow: Flow, offsets: Offsets) -> None:
         if place is None:
             if dict(offset) != DISCOVERED:
                 raise OffsetsError(
-                    f"The offset of {_shown(partition)} is {{{_DISCOVERED}=true}}: the first discovery is over."
+                    f"The offset of {shown(partition)} is {{{_DISCOVERED}=true}}: the first discovery is over."
                 )
             continue
-        called = f"Source offset {_shown(offset)} for source partition {_shown(partition)}"
+        called = f"Source offset {shown(offset)} for source partition {shown(partition)}"
         Position.of(offset, called=called)
 
 
@@ -228,7 +235,7 @@ class MirrorOffsetCodec(GroupOffsetCodec):
         if stamp.get(_DISCOVERED) is True:
             return self._flow.discovery, DISCOVERED
         topic, number = stamp.get("topic"), stamp.get("partition", entry.partition)
-        if not isinstance(topic, str) or not _is_whole(number):
+        if not isinstance(topic, str) or not is_whole(number):
             return None
         written = {
             _CLUSTER_ID: stamp.get("cluster"),
@@ -265,48 +272,6 @@ def _written(stamp: Mapping[str, object]) -> str:
     return json.dumps(stamp, separators=(",", ":"), ensure_ascii=False)
 
 
-def _text(partition: SourcePartition, key: str) -> str:
-    found = _given(partition, key)
-    if not isinstance(found, str):
-        raise OffsetsError(_invalid(partition, key, "which must be a string"))
-    return found
-
-
-def _number_of_partition(partition: SourcePartition) -> int:
-    found = _given(partition, _PARTITION)
-    if not _is_whole(found) or found > _LARGEST_PARTITION:
-        raise OffsetsError(_invalid(partition, _PARTITION, "which must be an integer"))
-    if found < 0:
-        raise OffsetsError(_invalid(partition, _PARTITION, "which cannot be negative"))
-    return found
-
-
-def _given(partition: SourcePartition, key: str) -> Any:  # noqa: ANN401 (checked by the callers)
-    if partition.get(key) is None:
-        raise OffsetsError(
-            f"Source partition {_shown(partition)} is missing the '{key}' key, which is required"
-        )
-    return partition[key]
-
-
-def _invalid(partition: SourcePartition, key: str, reason: str) -> str:
-    value = _java(partition[key])
-    return f"Source partition {_shown(partition)} has an invalid value {value} for the '{key}' key, {reason}"
-
-
-def _whole(offset: SourceOffset, key: str, called: str) -> int:
-    if key not in offset:
-        raise OffsetsError(f"{called} is missing the '{key}' key, which is required")
-    found = offset[key]
-    if not _is_whole(found) or found > _LARGEST:
-        raise OffsetsError(_invalid_offset(offset, key, called, "which must be an integer"))
-    return found
-
-
-def _invalid_offset(offset: SourceOffset, key: str, called: str, reason: str) -> str:
-    return f"{called} has an invalid value {_java(offset[key])} for the '{key}' key, {reason}"
-
-
 def _topic_id(offset: SourceOffset, called: str) -> UUID | None:
     text = offset.get(_TOPIC_ID)
     if text is None:
@@ -316,19 +281,4 @@ def _topic_id(offset: SourceOffset, called: str) -> UUID | None:
         if isinstance(text, str) and len(octets) == _ID_BYTES:
             return UUID(bytes=octets)
     reason = "which is text of 22 characters, as Kafka's tools show it"
-    raise OffsetsError(_invalid_offset(offset, _TOPIC_ID, called, reason))
-
-
-def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _shown(values: Mapping[str, OffsetValue]) -> str:
-    """*values* as Java shows a map."""
-    return f"{{{', '.join(f'{key}={_java(value)}' for key, value in values.items())}}}"
-
-
-def _java(value: OffsetValue) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "null" if value is None else str(value)
+    raise OffsetsError(invalid_offset(offset, _TOPIC_ID, called, reason))

@@ -1,7 +1,7 @@
 """The connector that copies topics from one cluster to another, exactly once, its progress a group on the target (KIP-656).
 
-The unit of parallelism is a partition of the source: each belongs to one slot. Partitions are discovered on the driver; a
-micro-batch reads each up to where it ended when the plan was made.
+The unit of parallelism is a partition of the source: each belongs to one slot, which follows it. Partitions are discovered on
+the driver.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
 from headrace.mirror.target import MirrorTarget, TargetClients
+from headrace.mirror.topic_watch import TopicWatch
 
 _CODEC: Final = f"{MirrorOffsetCodec.__module__}:{MirrorOffsetCodec.__qualname__}"
 # A person waits for it.
@@ -56,7 +57,15 @@ class MirrorSourceConnector(PlannedConnector):
         """See :class:`~headrace.connect.connector.SourceConnector`; the first plan is the first to connect."""
         self._config = MirrorSourceConfig.parse(props)
         self._clusters: list[Cluster] = []
+        self._watch: TopicWatch | None = None
         self._planner = self._planned_by() if self._config.enabled else None
+        if self._planner is not None:
+            self._watch = self._watching(self._planner)
+            self._watch.start(
+                self._config.name,
+                self.context.request_task_reconfiguration,
+                self.context.raise_error,
+            )
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.mirror.planning.FlowPlanner`; nothing where the flow is not enabled."""
@@ -64,6 +73,9 @@ class MirrorSourceConnector(PlannedConnector):
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
+        watch: TopicWatch | None = getattr(self, "_watch", None)
+        if watch is not None:
+            watch.stop()
         for each in getattr(self, "_clusters", ()):
             each.close()
 
@@ -113,6 +125,16 @@ class MirrorSourceConnector(PlannedConnector):
             flow.partition(place): max(0, end - positions[place].next)
             for place, end in ends.items()
         }
+
+    def _watching(self, planner: FlowPlanner) -> TopicWatch:
+        config = self._config
+        return TopicWatch(
+            source_cluster(config),
+            config.topics_copied,
+            lambda: planner.seen,
+            interval_seconds=config.discovery_seconds,
+            max_failures=config.partition_discovery_max_failures,
+        )
 
     def _planned_by(self) -> FlowPlanner:
         config = self._config

@@ -11,8 +11,15 @@ from uuid import UUID
 
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster, IsolationLevel
+from headrace.kafka.wire.cluster import (
+    EARLIEST,
+    LATEST,
+    Cluster,
+    ClusterMetadata,
+    IsolationLevel,
+)
 from headrace.kafka.wire.epoch_ends import epoch_ends
+from headrace.mirror.filters import CopiedTopics
 from headrace.mirror.positions import Position
 from headrace.mirror.starts import SourceLog
 
@@ -20,6 +27,17 @@ _log = logging.getLogger(__name__)
 
 # A new leader says a lower end for a moment, until its followers have told it theirs (KAFKA-7703).
 _ASKED_AGAIN: Final = (0.0, 0.1, 0.4)
+
+
+def topics_of(
+    metadata: ClusterMetadata, copied: CopiedTopics
+) -> frozenset[tuple[str, UUID | None, int]]:
+    """Name, id and number of partitions of each topic in *metadata* that is *copied*. Pure."""
+    return frozenset(
+        (name, topic.topic_id, len(topic.partitions))
+        for name, topic in metadata.topics.items()
+        if topic.error is None and not topic.is_internal and copied.copies(name)
+    )
 
 
 class SourceLogs:
@@ -51,6 +69,16 @@ class SourceLogs:
         """The id of *topic*, as it was last answered."""
         found = self._cluster.known.topics.get(topic)
         return None if found is None else found.topic_id
+
+    def leader_epoch(self, place: TopicPartition) -> int:
+        """The epoch of the partition's leader, as it was last answered; -1 where it is not known."""
+        topic = self._cluster.known.topics.get(place.topic)
+        found = topic and topic.partitions.get(place.partition)
+        return found.leader_epoch if found else -1
+
+    def topics(self, copied: CopiedTopics) -> frozenset[tuple[str, UUID | None, int]]:
+        """Name, id and number of partitions of each topic that is *copied*, as it was last answered."""
+        return topics_of(self._cluster.known, copied)
 
     def partitions(self, topic: str) -> int:
         """How many partitions *topic* has, as it was last answered."""

@@ -1,4 +1,4 @@
-"""The task of a mirror: fetches its share of the source's partitions, and hands the record batches on unopened if it may."""
+"""The task of a mirror: follows its share of the source's partitions, and hands the record batches on unopened if it may."""
 
 from __future__ import annotations
 
@@ -28,20 +28,23 @@ from headrace.mirror.settings import MirrorSourceConfig
 
 _log = logging.getLogger(__name__)
 
-END: Final = "end"
-"""In the details of a split: the source offset at which the share is done with its partition."""
 REMOTE: Final = "remote"
 """In the details of a split: the remote topic."""
+EPOCH: Final = "epoch"
+"""In the details of a split: the leader epoch in which the position was compared with the source's log, -1 for unknown."""
 
-# A stop is noticed at least once a second.
-_WAIT_SECONDS: Final = 1.0
+# What was read before is committed when nothing has come for so long.
+_WAIT_SECONDS: Final = 0.1
+# Long enough for a connection, short enough for a stop.
+_CONNECT_SECONDS: Final = 1.0
+_COMPARED: Final = "The positions are compared with the source again."
 
 
 class MirrorSourceTask(SourceTask):
-    """Reads its partitions up to where each ended when the plan was made. Everything that a fetch brings is copied.
+    """Reads its partitions on and on. Everything that a fetch brings is copied.
 
-    What is gone at the source is not decided here: the driver plans again, compares the positions with the source, and
-    does what the settings say.
+    What is gone at the source is not decided here, nor whether a new leader has the same log: the driver plans again,
+    compares the positions with the source, and does what the settings say.
     """
 
     def start(self, config: Mapping[str, str]) -> None:
@@ -50,21 +53,29 @@ class MirrorSourceTask(SourceTask):
         flow = Flow.of(config)
         self._how = decoding(settings)
         self._copied: dict[TopicPartition, Copied] = {}
-        ranges: list[FetchRange] = []
+        self._epochs: dict[TopicPartition, int] = {}
         for split in self.context.splits:
             place, copied = _copied(flow, split)
             self._copied[place] = copied
-            ranges.append(_range(place, split, copied.position))
+            self._epochs[place] = _epoch(split)
         self._cluster = source_cluster(settings, task=self.context.task)
-        self._fetcher = Fetcher(self._cluster, ranges, fetch_settings(settings))
+        self._fetcher = Fetcher(
+            self._cluster,
+            [_range(place, each.position) for place, each in self._copied.items()],
+            fetch_settings(settings),
+        )
         self._answers = deque[FetchedRecords]()
         self._decoded: Iterator[SourceBatch] = iter(())
         self._passed: dict[SourcePartition, SourceOffset] = {}
         self._reached = {place: each.position.next for place, each in self._copied.items()}
 
-    def poll(self) -> list[EncodedBatches] | list[SourceBatch] | None:
-        """What has arrived next; ``None`` when every partition has reached its end."""
+    def poll(self) -> list[EncodedBatches] | list[SourceBatch]:
+        """What has arrived next; nothing when nothing has for a moment."""
         return self._polled_encoded() if self.context.takes_encoded else self._polled_decoded()
+
+    def is_idle(self) -> bool:
+        """Whether each partition is asked for at a leader that is connected."""
+        return self._fetcher.is_settled
 
     def update_offsets(self, offsets: Offsets) -> Offsets | None:
         """Where markers, and what was aborted, have been passed behind the last decoded records."""
@@ -84,17 +95,15 @@ class MirrorSourceTask(SourceTask):
         fetcher.close()
         self._cluster.close()
 
-    def _polled_encoded(self) -> list[EncodedBatches] | None:
+    def _polled_encoded(self) -> list[EncodedBatches]:
         self._fetch()
         found = list[EncodedBatches]()
         while self._answers:
             answer = self._answers.popleft()
             found += encoded_batches(answer, self._copied[answer.place])
-        if found or not self._fetcher.finished:
-            return found
-        return [without_batches(each) for each in self._passed_gaps()] or None
+        return found or [without_batches(each) for each in self._passed_gaps()]
 
-    def _polled_decoded(self) -> list[SourceBatch] | None:
+    def _polled_decoded(self) -> list[SourceBatch]:
         """One batch of an answer after the other, so that memory does not hold all that an answer decompresses to."""
         while True:
             batch = next(self._decoded, None)
@@ -103,11 +112,9 @@ class MirrorSourceTask(SourceTask):
             if not self._answers:
                 self._fetch()
             if not self._answers:
-                if not self._fetcher.finished:
-                    return []
                 for each in self._passed_gaps():
                     self._passed[each.source] = each.position.offset
-                return None
+                return []
             self._decoded = self._decode(self._answers.popleft())
 
     def _decode(self, answer: FetchedRecords) -> Iterator[SourceBatch]:
@@ -117,15 +124,24 @@ class MirrorSourceTask(SourceTask):
         self._passed[copied.source] = reached.position.offset
 
     def _fetch(self) -> None:
+        wait = _WAIT_SECONDS if self._fetcher.is_settled else _CONNECT_SECONDS
         try:
-            found = self._fetcher.poll(Deadline.after(_WAIT_SECONDS))
+            found = self._fetcher.poll(Deadline.after(wait))
         except LOST as error:
-            raise ReplanError(
-                f"{error} The positions are compared with the source again."
-            ) from error
+            raise ReplanError(f"{error} {_COMPARED}") from error
         for each in found:
+            self._check_leader(each)
             self._reached[each.place] = each.next_offset
         self._answers.extend(found)
+
+    def _check_leader(self, answer: FetchedRecords) -> None:
+        """Raise when what comes next was appended by a leader whose log was not compared with the position yet."""
+        compared, place = self._epochs[answer.place], answer.place
+        newest = max(header.leader_epoch for header in answer.headers)
+        if 0 <= compared < newest:
+            raise ReplanError(
+                f"{place} has a new leader (epoch {newest}, after {compared}), whose log may be another one. {_COMPARED}"
+            )
 
     def _passed_gaps(self) -> list[Copied]:
         """Partitions at whose ends nothing is left to be read, as after compaction; each is returned once."""
@@ -146,7 +162,11 @@ def _copied(flow: Flow, split: Split) -> tuple[TopicPartition, Copied]:
     return place, Copied(split.partition, remote, Position.of(split.offset))
 
 
-def _range(place: TopicPartition, split: Split, position: Position) -> FetchRange:
-    end = split.details[END]
-    assert isinstance(end, int)
-    return FetchRange(place=place, start=position.next, end=end, topic_id=position.topic_id)
+def _epoch(split: Split) -> int:
+    found = split.details[EPOCH]
+    assert isinstance(found, int)
+    return found
+
+
+def _range(place: TopicPartition, position: Position) -> FetchRange:
+    return FetchRange(place=place, start=position.next, topic_id=position.topic_id)

@@ -11,6 +11,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
+from headrace.mirror.clients import another_cluster
 from headrace.mirror.filters import property_filter
 from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
 from headrace.mirror.settings import MirrorSourceConfig
@@ -146,10 +147,7 @@ class MirrorTarget:
         there = self._writing.metadata((), self._deadline()).cluster_id
         here = self._cluster.metadata((), self._deadline()).cluster_id
         if there != here:
-            raise TaskFailedError(
-                f"target.cluster.bootstrap.servers leads to the cluster {here}, and this worker writes to {there}: name the "
-                "worker's own cluster, or leave it out. For records in another cluster, run a worker there."
-            )
+            raise TaskFailedError(another_cluster(here, there))
         self._writing.close()
         self._writing = None
 

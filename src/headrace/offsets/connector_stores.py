@@ -224,7 +224,8 @@ class ConnectorOffsetStores:
 
     *open_topic* opens a connector's own topic, which stays open while a connector may need it: reopening means
     reading all of it. Connectors that name the same topic in the same way share it. *open_group* makes a client for the
-    group of a connector, which no other connector uses. A caller that still reads a closed store gets a
+    group of a connector, which no other connector uses. *worker_topic* is the topic that *worker* is in, if it is in one. A
+    caller that still reads a closed store gets a
     :class:`~headrace.connect.errors.RetriableError`, and a new store when it retries.
     """
 
@@ -235,11 +236,13 @@ class ConnectorOffsetStores:
         copies: SecondaryOffsetWriter | None = None,
         open_topic: Callable[[ConnectorOffsetsTopic], OpenedConnectorTopic] | None = None,
         open_group: Callable[[ConnectorOffsetsGroup], GroupClient] = open_group,
+        worker_topic: str | None = None,
     ) -> None:
         self.worker = worker
         self.copies = copies or SecondaryOffsetWriter(worker.put)
         self._open_topic = open_topic
         self._open_group = open_group
+        self._worker_topic = worker_topic
         self._lock = threading.Lock()
         self._topics: dict[_Location, OpenedConnectorTopic] = {}
         self._offsets: dict[tuple[str, _Location], ConnectorOffsets] = {}
@@ -290,7 +293,13 @@ class ConnectorOffsetStores:
         key = (name, _group_location(own))
         with self._lock:
             if key not in self._groups:
-                self._groups[key] = connector_group(own, name, self._open_group)
+                self._groups[key] = connector_group(
+                    own,
+                    name,
+                    self._open_group,
+                    worker=self.worker,
+                    worker_topic=self._worker_topic,
+                )
             return self._groups[key]
 
     def _opened(self, name: str, own: ConnectorOffsetsTopic) -> ConnectorOffsets:

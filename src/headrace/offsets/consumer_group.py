@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from headrace.config.client_settings import ConnectorOffsetsGroup
-from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.connect.errors import (
+    ConnectError,
+    OffsetsError,
+    RetriableError,
+    TaskFailedError,
+)
 from headrace.connect.group_offsets import GroupEntry, GroupOffsetCodec
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sender import OffsetEntry
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import Cluster
+from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.group_requests import GroupDescription, GroupMember
 from headrace.kafka.wire.settings import wire_settings
 from headrace.offsets.group_codec import as_stored, codec_of, group_change
-from headrace.offsets.store import CLOSED, OffsetSnapshot, OffsetTransaction
+from headrace.offsets.store import (
+    CLOSED,
+    LockedOffsetStore,
+    OffsetSnapshot,
+    OffsetTransaction,
+)
 from headrace.offsets.target import OffsetTarget, TargetGroup
+
+_log = logging.getLogger(__name__)
+
+Known = Mapping[SourcePartition, SourceOffset]
 
 # As long as the worker's own store may take; a late read is reported, and repeated.
 _ANSWER_SECONDS: Final = 10.0
@@ -53,6 +69,10 @@ class GroupClient(Protocol):
         """Who the members are."""
         ...
 
+    def metadata(self, topics: Collection[str], deadline: Deadline) -> ClusterMetadata:
+        """Which topics there are."""
+        ...
+
     def close(self) -> None:
         """Close the connections."""
         ...
@@ -60,6 +80,11 @@ class GroupClient(Protocol):
 
 class GroupOffsets:
     """``ConnectorOffsets`` in a consumer group. Any thread may call.
+
+    Offsets that the connector has in the *worker*'s store, as one has that MirrorMaker has run there, count until the
+    connector's first start moves them into the group, in one transaction if there are any; those in the group win.
+    *worker_topic* is where that store is, if it is in a topic. An offset whose place does not exist in the cluster is moved
+    when it changes.
 
     Calls raise :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time, also because a
     transaction with offsets of the group stays open, and :class:`~headrace.connect.errors.TaskFailedError` for errors that
@@ -72,6 +97,8 @@ class GroupOffsets:
         connector: str,
         client: Callable[[], GroupClient],
         *,
+        worker: LockedOffsetStore | None = None,
+        worker_topic: str | None = None,
         seconds: float = _ANSWER_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -79,6 +106,8 @@ class GroupOffsets:
         self._connector = connector
         self._codec = codec_of(target)
         self._make_client = client
+        self._former = _FormerOffsets(worker, connector, self._codec)
+        self._worker_topic = worker_topic
         self._client: GroupClient | None = None
         self._seconds = seconds
         self._clock = clock
@@ -86,6 +115,7 @@ class GroupOffsets:
         self._is_closed = False
         self._entries: list[GroupEntry] | None = None
         self._snapshot = OffsetSnapshot({})
+        self._overlaid: tuple[OffsetSnapshot, Known, OffsetSnapshot] | None = None
 
     def target(self, wanted: OffsetTarget) -> OffsetTarget:
         """The group."""
@@ -93,16 +123,29 @@ class GroupOffsets:
 
     def current(self) -> OffsetSnapshot:
         """All committed offsets, now; the same snapshot as before if no entry has changed."""
+        # First: what is being moved leaves it when it is in the group.
+        former = self._former.known()
         with self._asking() as (client, deadline):
             entries = client.committed_entries(self._target.group_id, None, deadline)
             if entries != self._entries:
                 self._snapshot = _snapshot(entries, self._codec, self._snapshot)
                 self._entries = entries
-            return self._snapshot
+            return self._over(self._snapshot, former)
 
     def differently_encoded(self) -> Offsets:
-        """Nothing: there is one entry for each place."""
-        return {}
+        """Offsets that are in the worker's store, and whose places exist."""
+        former = self._former.known()
+        if not former:
+            return {}
+        places = {each: self._codec.place(each) for each in former}
+        with self._asking() as (client, deadline):
+            found = client.metadata({topic for topic, _ in places.values()}, deadline).topics
+        known = self.current().known()
+        return {
+            each: known[each]
+            for each, (topic, number) in places.items()
+            if topic in found and number in found[topic].partitions
+        }
 
     def as_stored(self, offsets: Offsets) -> Offsets:
         """*offsets* in the form in which the group's entries give them back."""
@@ -111,16 +154,28 @@ class GroupOffsets:
     def put(self, offsets: Offsets) -> None:
         """Commit *offsets* without a transaction; ``None`` removes."""
         change = group_change(self._target, self._codec, offsets)
+        former = self._former.among(offsets)
+        self.refuse_other_users()
+        # What is left in the worker's store when the group has nothing would count again.
+        self._former.remove([each for each in former if offsets[each] is None])
         with self._asking() as (client, deadline):
-            self._refuse_members(client, deadline)
             client.commit_entries(change.group, change.entries, deadline)
             places = [TopicPartition(*each) for each in change.removed]
             client.delete_offsets(change.group, places, deadline)
+        self._former.remove([each for each in former if offsets[each] is not None])
 
     def commit(self, offsets: Offsets, transaction: OffsetTransaction) -> None:
         """Have *transaction* commit *offsets*; removals come after it, because Kafka removes outside of transactions only."""
         self.refuse_other_users()
-        transaction.commit_group(group_change(self._target, self._codec, offsets))
+        change = group_change(self._target, self._codec, offsets)
+        former = self._former.among(offsets)
+        if former:
+            assert self._worker_topic is not None, (
+                "with transactions, the worker's store is a topic"
+            )
+            records = self._former.tombstones(former)
+            change = change._replace(topic=self._worker_topic, records=records)
+        transaction.commit_group(change)
 
     def refuse_other_users(self) -> None:
         """Raise :class:`~headrace.connect.errors.TaskFailedError` while the group has members: they commit to it, too."""
@@ -140,6 +195,16 @@ class GroupOffsets:
             self._is_closed = True
             if self._client is not None:
                 self._client.close()
+
+    def _over(self, own: OffsetSnapshot, former: Known) -> OffsetSnapshot:
+        """*own* over *former*; the same object as before if both are."""
+        if not former:
+            return own
+        last = self._overlaid
+        if last is None or last[0] is not own or last[1] is not former:
+            both = OffsetSnapshot({**former, **own.known()}, unnamed=own.unnamed)
+            last = self._overlaid = (own, former, both)
+        return last[2]
 
     def _refuse_members(self, client: GroupClient, deadline: Deadline) -> None:
         members = client.describe_group(self._target.group_id, deadline).members
@@ -168,6 +233,76 @@ class GroupOffsets:
             self._lock.release()
 
 
+class _FormerOffsets:
+    """What a connector has in the worker's store, as far as a group can hold it. Any thread may call."""
+
+    def __init__(
+        self, worker: LockedOffsetStore | None, connector: str, codec: GroupOffsetCodec
+    ) -> None:
+        self._worker = worker
+        self._connector = connector
+        self._codec = codec
+        self._seen: tuple[Known, Known] = ({}, {})
+        """What the store had last, and what of it a group can hold."""
+
+    def known(self) -> Known:
+        """All of them, now; the same mapping as before if nothing has changed."""
+        if self._worker is None:
+            return {}
+        stored = self._worker.current(self._connector).known()
+        if not stored:
+            # Nobody writes there any more: who runs the connector commits to the group.
+            self._worker = None
+            return {}
+        if stored is not self._seen[0]:
+            self._seen = (stored, self._readable(stored))
+        return self._seen[1]
+
+    def among(self, offsets: Offsets) -> list[SourcePartition]:
+        """Those partitions of *offsets* that have one."""
+        former = self.known()
+        return [each for each in offsets if each in former]
+
+    def tombstones(self, partitions: Sequence[SourcePartition]) -> Sequence[OffsetEntry]:
+        """The records that remove the offsets of *partitions* from the worker's topic, for a transaction of the caller's."""
+        assert self._worker is not None, "there are some"
+        self._log(partitions)
+        return self._worker.entries_for(self._connector, dict.fromkeys(partitions))
+
+    def remove(self, partitions: Sequence[SourcePartition]) -> None:
+        """Remove the offsets of *partitions*, which are in the group."""
+        if self._worker is not None and partitions:
+            self._log(partitions)
+            self._worker.put(self._connector, dict.fromkeys(partitions))
+
+    def _readable(self, stored: Known) -> Known:
+        found = dict[SourcePartition, SourceOffset]()
+        refused = list[OffsetsError]()
+        for partition, offset in stored.items():
+            try:
+                found.update(cast("Known", as_stored(self._codec, {partition: offset})))
+            except OffsetsError as error:
+                refused.append(error)
+        if refused:
+            _log.warning(
+                "Connector %s: %d of the %d source offsets that the worker's store has for this name are not of a connector "
+                "of this kind; they are ignored. The first one: %s",
+                self._connector,
+                len(refused),
+                len(stored),
+                refused[0],
+            )
+        return found
+
+    def _log(self, partitions: Sequence[SourcePartition]) -> None:
+        _log.info(
+            "Connector %s: the source offsets of %d partitions move from the worker's offset store to the connector's "
+            "consumer group.",
+            self._connector,
+            len(partitions),
+        )
+
+
 def _snapshot(
     entries: Sequence[GroupEntry], codec: GroupOffsetCodec, before: OffsetSnapshot
 ) -> OffsetSnapshot:
@@ -185,9 +320,7 @@ def _snapshot(
     return OffsetSnapshot(same if _are_equal(same, known) else known, unnamed=tuple(unnamed))
 
 
-def _are_equal(
-    one: Mapping[SourcePartition, SourceOffset], other: Mapping[SourcePartition, SourceOffset]
-) -> bool:
+def _are_equal(one: Known, other: Known) -> bool:
     return len(one) == len(other) and all(one.get(each) == other[each] for each in other)
 
 
@@ -218,11 +351,20 @@ def connector_group(
     own: ConnectorOffsetsGroup,
     connector: str,
     open_client: Callable[[ConnectorOffsetsGroup], GroupClient] | None = None,
+    *,
+    worker: LockedOffsetStore | None = None,
+    worker_topic: str | None = None,
 ) -> GroupOffsets:
     """The offsets of *connector*, which are in the group *own*; contacts no broker."""
     group = own.group
     target = TargetGroup(group_id=group.group_id, codec=group.codec, config=dict(group.config))
-    return GroupOffsets(target, connector, partial(open_client or open_group, own))
+    return GroupOffsets(
+        target,
+        connector,
+        partial(open_client or open_group, own),
+        worker=worker,
+        worker_topic=worker_topic,
+    )
 
 
 def open_group(own: ConnectorOffsetsGroup) -> GroupClient:

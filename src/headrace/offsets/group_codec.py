@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from headrace.class_path import class_at
@@ -10,15 +10,22 @@ from headrace.connect.errors import ConnectError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry, GroupOffsetCodec
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
+from headrace.kafka.sender import OffsetEntry
 from headrace.offsets.target import TargetGroup
 
 
 class GroupChange(NamedTuple):
-    """What changes in the *group*: *entries* are committed, and those of the places in *removed* are removed after that."""
+    """What changes in the *group*: *entries* are committed, and those of the places in *removed* are removed after that.
+
+    *records* for the *topic*, which is the worker's, are committed with the entries: tombstones of offsets that have been
+    there so far.
+    """
 
     group: str
     entries: list[GroupEntry]
     removed: list[tuple[str, int]]
+    topic: str = ""
+    records: Sequence[OffsetEntry] = ()
 
 
 def codec_of(target: TargetGroup) -> GroupOffsetCodec:

@@ -22,7 +22,7 @@ _NEEDLESS_TOPIC: Final = (
 
 def default_converter(connector: SourceConnector, props: Mapping[str, str]) -> PluginChoice | None:
     """The converter of the connector's keys, values and headers if *props* name none; ``None``: the worker's."""
-    if not connector.returns_encoded(props):
+    if not connector.returns_bytes(props):
         return None
     return PluginChoice(class_name=BYTES_CONVERTER)
 

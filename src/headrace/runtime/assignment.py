@@ -79,6 +79,7 @@ def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -
             config=spec.props,
             splits=share,
             planned=True,
+            followed=plan.followed,
         )
         for task, share in enumerate(shares)
     ]
@@ -144,6 +145,7 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
     splits: Sequence[Split],
     planned: bool,
     once: bool = False,
+    followed: bool = False,
 ) -> SlotWork:
     return SlotWork(
         spec=spec,
@@ -158,4 +160,5 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         transaction_seconds=producer_config(spec.producer).transaction_timeout_seconds,
         linger_seconds=None if planned else timing.linger,
         once=once,
+        followed=followed,
     )

@@ -76,19 +76,30 @@ class NoProgressGuard:
 
     def __init__(self) -> None:
         self._fruitless_at: Mapping[SourcePartition, SourceOffset] | None = None
+        self._followed_at: Mapping[SourcePartition, SourceOffset] | None = None
         self._reported = False
 
-    def ended(self, result: BatchResult | None, began_at: OffsetSnapshot) -> None:
+    def ended(
+        self, result: BatchResult | None, began_at: OffsetSnapshot, *, followed: bool = False
+    ) -> None:
         """Note the result of the micro-batch that was planned with the offsets *began_at*; ``None`` if it did not begin.
 
-        One that was cut short is planned again for that reason, and says nothing about the plan.
+        One that was cut short is planned again for that reason, and says nothing about the plan. Nor does one whose
+        slots *followed* their shares, if they were asked to end before they were idle, or were idle without a result
+        for the first time: the next records may have come just after it.
         """
         if result is None or result.wants_new_plan():
             return
         if result.committed_records:
             self._reported = False
-        elif result.clean:
+        elif result.clean and not (followed and self._says_nothing(result, began_at)):
             self._fruitless_at = began_at.known()
+
+    def _says_nothing(self, result: BatchResult, began_at: OffsetSnapshot) -> bool:
+        if result.was_asked():
+            return True
+        before, self._followed_at = self._followed_at, began_at.known()
+        return before != self._followed_at
 
     def must_wait(self, offsets: OffsetSnapshot) -> bool:
         """Whether the last micro-batch changed nothing, so that the same work should be delayed.

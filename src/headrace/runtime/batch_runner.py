@@ -38,26 +38,31 @@ _LONG_START = 4
 def end_reason(
     ended: Sequence[Outcome],
     *,
-    planned: bool,
+    has_end: bool,
     stopping: bool,
     reconfiguring: bool,
     over_budget: bool,
     others_wait: bool,
+    all_idle: bool,
 ) -> EndReason | None:
     """Why the remaining slots should end, or ``None``; *ended* are the outcomes of the others.
 
-    *stopping* is also true for a connector that has failed. When a planned slot finishes, the others continue,
-    because each has its own share. An idle polled slot must be run again, even if its siblings are never idle. A
-    connector may often ask for new tasks or a new plan: shares of a plan are not interrupted for it where that
-    would waste what they have read.
+    *has_end* says that they are shares of a plan with an end, *all_idle* that all of them follow their shares and have had
+    nothing for a while. *stopping* is also true for a connector that has failed.
+
+    When a slot finishes a share with an end, the others continue, because each has its own share. Other slots that have
+    ended, such as an idle polled one, must be run again, even if their siblings are never idle. A connector may often ask
+    for new tasks or a new plan: shares with an end are not interrupted for it where that would waste what they have read.
     """
     if stopping:
         return EndReason.STOP
     if any(each in _CUT_SHORT for each in ended):
         return EndReason.SIBLING
     if reconfiguring:
-        return EndReason.BUDGET if planned else EndReason.RECONFIGURATION
-    if over_budget and (others_wait or (ended and not planned)):
+        return EndReason.BUDGET if has_end else EndReason.RECONFIGURATION
+    if all_idle:
+        return EndReason.IDLE
+    if over_budget and (others_wait or (ended and not has_end)):
         return EndReason.BUDGET
     return None
 
@@ -183,27 +188,35 @@ class BatchRun:
         return str(self._lost_because or "A slot's process ended without a report.")
 
     def _ask_to_end_if_due(self) -> None:
-        planned = self._batch.slots[0].work.planned
+        has_end = self._batch.slots[0].work.has_end
         reason = end_reason(
             self._batch.outcomes(),
-            planned=planned,
+            has_end=has_end,
             stopping=self._is_ending(),
             reconfiguring=self._context.wants_reconfiguration,
             over_budget=self._past(self._services.timing.batch_budget),
             others_wait=self._services.capacity.others_wait(),
+            all_idle=self._all_idle(),
         )
         if reason is None or self._asked not in (None, EndReason.BUDGET) or reason is self._asked:
             return
         self._batch.ask_to_end(reason)
         self._asked = reason
-        # A planned slot may continue to where resuming later is cheap; a polled one may not.
+        # A share with an end may be read on to where resuming later is cheap; others may not.
         if reason is not EndReason.BUDGET:
             self._asked_at = self._clock()
-        elif not planned:
+        elif not has_end:
             self._asked_at = self._clock() + self._seconds_to_boundary()
 
+    def _all_idle(self) -> bool:
+        """Whether no slot has had anything for the linger time; only those that follow their shares are left to that."""
+        if not self._batch.slots[0].work.followed:
+            return False
+        idle = self._batch.idle_seconds()
+        return idle is not None and idle >= self._services.timing.linger
+
     def _seconds_to_boundary(self) -> float:
-        """How long a polled slot may continue to the end of a transaction that only its connector may end."""
+        """How long a slot without an end may continue to the end of a transaction that only its connector may end."""
         work = self._batch.slots[0].work
         return work.transaction_seconds if work.spec.boundary is BoundaryKind.CONNECTOR else 0.0
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from headrace.connect.task import Offsets
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
-from headrace.kafka.group_sender import make_group_sender
 from headrace.kafka.sender import GroupSender, OffsetEntry, Sender
+from headrace.kafka.wire_sender import make_wire_sender
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.group_codec import GroupChange
 from headrace.offsets.target import DriverStore, OffsetTopic
@@ -34,7 +34,7 @@ class DriverOffsetCommitter:
         stores: ConnectorOffsetStores,
         group_id: str,
         *,
-        make_group_sender: MakeSender = make_group_sender,
+        make_group_sender: MakeSender = make_wire_sender,
     ) -> None:
         self._stores = stores
         self._group_id = group_id
@@ -83,11 +83,12 @@ class DriverTransaction:
             commit_entries(sender, self._spec.offsets.name, entries)
 
     def commit_group(self, change: GroupChange) -> None:
-        """Commit the entries of *change*, then remove what it removes."""
+        """Commit the entries of *change*, with its records, then remove what it removes."""
         with self._opened(self._make_group_sender) as sender:
             assert isinstance(sender, GroupSender), "it is made for groups"
-            if change.entries:
+            if change.entries or change.records:
                 sender.begin()
+                sender.send_offsets(change.topic, change.records)
                 sender.send_group_offsets(change.group, change.entries)
                 sender.commit()
             if change.removed:

@@ -14,7 +14,7 @@ from headrace.task.slot_report import Outcome, SlotReport
 from headrace.task.slot_work import EndReason, SlotWork, reading_token
 
 # The parts of a slot's progress that the reading process reports.
-_OF_READING = ("polled_records", "polls", "batches", "source_away")
+_OF_READING = ("polled_records", "polls", "batches", "source_away", "idle_seconds")
 # Those that both processes count.
 _OF_BOTH = ("retries",)
 
@@ -319,6 +319,16 @@ class MicroBatch:
         with self._changed:
             return [slot.report.outcome for slot in self.slots if slot.report is not None]
 
+    def idle_seconds(self) -> float | None:
+        """For how long all slots that have not ended have had nothing to read; ``None`` if one of them may have something.
+
+        As of their last heartbeats.
+        """
+        with self._changed:
+            idle = [slot.done().get("idle_seconds") for slot in self.slots if slot.report is None]
+            known = [seconds for seconds in idle if seconds is not None]
+            return min(known, default=None) if len(known) == len(idle) else None
+
     def wait(self, seconds: float) -> None:
         """Wait for something to change."""
         with self._changed:
@@ -390,6 +400,10 @@ class BatchResult:
     def idle(self) -> bool:
         """Whether every slot was idle."""
         return all(each.outcome is Outcome.IDLE for each in self.reports)
+
+    def was_asked(self) -> bool:
+        """Whether a slot was asked to end before it had finished, or was idle."""
+        return any(each.outcome is Outcome.ASKED for each in self.reports)
 
     def wants_new_plan(self) -> str | None:
         """Why the work has to be planned again, or ``None``."""

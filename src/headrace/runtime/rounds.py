@@ -125,7 +125,7 @@ class Rounds:
             has_more=plan.has_more,
             objects=plan.objects,
         )
-        self._no_progress.ended(result, offsets)
+        self._no_progress.ended(result, offsets, followed=plan.followed)
 
     def _lacks_progress(self, offsets: OffsetSnapshot) -> bool:
         """Whether the last micro-batch changed nothing; if so, pauses before returning."""

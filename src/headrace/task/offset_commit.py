@@ -164,12 +164,13 @@ class OffsetCommitter:
         self._updates.inside_poll = True
         self._commit_inside_poll(next_from)
 
-    def poll_ended(self) -> None:
-        """All of a poll is written; commit it, if that is due."""
+    def poll_ended(self, *, is_empty: bool = False) -> None:
+        """All of a poll is written, unless it *is_empty*; commit it, and what was before it, if that is due."""
         self._updates.inside_poll = False
         boundary = self._pipeline.boundary
         overdue = self._updates.is_overdue and boundary.commits_by_itself
-        if overdue or boundary.due_after_poll(self._clock()):
+        catches_up = is_empty and self._uncommitted
+        if overdue or boundary.due_after_poll(self._clock(), catches_up=catches_up):
             self._commit()
 
     def asked_to_commit(self, *, ends_poll: bool) -> None:

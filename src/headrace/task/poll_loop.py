@@ -279,7 +279,8 @@ class StuckPoll:
 class PollSettings:
     """When reading ends. *linger_seconds* is how long polls may return nothing; ``None`` means forever.
 
-    With *once* a polled task then ends even if resuming later would be costly, because there is no later.
+    With *once* a polled task then ends even if resuming later would be costly, because there is no later. A share that
+    is *followed* ends when it is asked to, wherever that is.
     *requests* is given when the connector defines the transaction boundaries. Reading then continues to the next
     boundary for at most *grace_seconds* after it was asked to end; if others wait for its slot, until the
     transaction has been open for *transaction_seconds*. With *tolerates* a record that cannot be read is skipped,
@@ -294,6 +295,7 @@ class PollSettings:
     requests: BoundaryRequests | None = None
     tolerates: bool = False
     takes_encoded: bool = False
+    followed: bool = False
 
 
 class PollLoop:
@@ -354,14 +356,26 @@ class PollLoop:
 
     def _should_end(self) -> bool:
         if self._lease.should_end():
-            return not (self._waits_for_boundary() or self._waits_for_cheap_end())
-        linger = self._settings.linger_seconds
-        if linger is None or self._empty_since is None or not self._at_boundary_if_it_matters():
-            return False
-        if self._clock() - self._empty_since < linger or not self._may_leave():
+            if self._waits_for_boundary() or self._waits_for_cheap_end():
+                return False
+            self._note_idle_end()
+            return True
+        linger, idle = self._settings.linger_seconds, self._idle_seconds()
+        if linger is None or idle is None or idle < linger or not self._may_leave():
             return False
         self.outcome = Outcome.IDLE
         return True
+
+    def _note_idle_end(self) -> None:
+        # Something may have come since the driver decided that all slots are idle.
+        if self._lease.asked_to_end == EndReason.IDLE and self._empty_since is not None:
+            self.outcome = Outcome.IDLE
+
+    def _idle_seconds(self) -> float | None:
+        """For how long there has been nothing to read; ``None`` if there was something, or what there was has to end first."""
+        if self._empty_since is None or not self._at_boundary_if_it_matters():
+            return None
+        return self._clock() - self._empty_since
 
     def _may_leave(self) -> bool:
         return self._settings.once or self._task.resumes_cheaply()
@@ -375,7 +389,8 @@ class PollLoop:
 
     def _waits_for_cheap_end(self) -> bool:
         # It is unknown when a polled task gets there, and others wait for its slot.
-        if not self._settings.planned or self._lease.asked_to_end != EndReason.BUDGET:
+        has_end = self._settings.planned and not self._settings.followed
+        if not has_end or self._lease.asked_to_end != EndReason.BUDGET:
             return False
         if self._task.resumes_cheaply():
             return False
@@ -403,6 +418,7 @@ class PollLoop:
             if self._failing or delay > _RETRY_SECONDS:
                 self._progress.source_away = str(error) or type(error).__name__
             self._failing = True
+            self._progress.idle_seconds = None
             self._boundary.wait(delay)
             return ()
         self._failing = False
@@ -417,8 +433,12 @@ class PollLoop:
         return True
 
     def _frames_of(self, polled: Polled | RecordError) -> Iterator[Frame]:
-        count = 0
+        count, has_moved = 0, False
         for frame in self._frames_of_polls.of(polled):
+            # Sending it may take long, and the source was not idle meanwhile.
+            self._progress.idle_seconds = None
+            # These may hold only an offset, behind what the source leaves out.
+            has_moved |= isinstance(frame, Encoded)
             if isinstance(frame, Records | Encoded):
                 self._stuck.advanced()
             self._boundary.read(frame)
@@ -432,12 +452,13 @@ class PollLoop:
         yield EndOfPoll(count)
         yield from self._batch_requests()
         # A source that cannot be read is not an empty one.
-        if count or self._failing:
+        if count or has_moved or self._failing:
             self._empty_since = None
         else:
             if self._empty_since is None and self._task.is_idle():
                 self._empty_since = self._poll_began_at
             self._boundary.wait(_EMPTY_POLL_SECONDS)
+        self._progress.idle_seconds = self._idle_seconds()
 
     def _batch_requests(self) -> Iterator[Frame]:
         requests = self._settings.requests
@@ -492,6 +513,7 @@ def make_poll_loop(
         requests=requests,
         tolerates=work.spec.errors.tolerate,
         takes_encoded=work.spec.takes_encoded,
+        followed=work.followed,
     )
     return PollLoop(
         task, lease, settings, progress, throttle=Throttle(work.spec.records_per_second)

@@ -51,8 +51,11 @@ class Tally:
 class Progress:
     """What a slot has done so far in this micro-batch. Written by the slot's thread, read by its heartbeat.
 
-    *waiting_for* is what sending or converting waits for, *source_away* why ``poll`` has to be called again. Of the
-    records with tolerated errors, *dead_lettered* are in the dead letter topic and *skipped* are not;
+    *waiting_for* is what sending or converting waits for, *source_away* why ``poll`` has to be called again.
+    *idle_seconds* is how long polls have returned nothing, ``None`` while the source has something, is away, or is still
+    being looked through.
+
+    Of the records with tolerated errors, *dead_lettered* are in the dead letter topic and *skipped* are not;
     *quarantined* of them each stand for the unread rest of an object. All three count committed records, and
     *moved_offsets* counts committed offsets that ``update_offsets`` moved without a record. *topics* are those with
     committed records, sorted.
@@ -81,6 +84,7 @@ class Progress:
     dead_letters_failed: int = 0
     waiting_for: str | None = None
     source_away: str | None = None
+    idle_seconds: float | None = None
     stopping_task: bool = False
     topics: Sequence[str] = ()
     polled_records: int = 0

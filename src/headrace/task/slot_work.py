@@ -39,8 +39,8 @@ def reading_token(token: str) -> str:
 class SlotWork:
     """Everything that one slot needs: its connector's *spec* and its own settings; the answer to a granted claim.
 
-    Durations are in seconds. *config* is the task's configuration, *splits* are its share of a plan.
-    *transaction_seconds* is how long the broker lets a transaction stay open.
+    Durations are in seconds. *config* is the task's configuration, *splits* are its share of a plan, which has no end if
+    it is *followed*. *transaction_seconds* is how long the broker lets a transaction stay open.
     """
 
     spec: ConnectorSpec
@@ -55,6 +55,12 @@ class SlotWork:
     transaction_seconds: float
     linger_seconds: float | None = None
     once: bool = False
+    followed: bool = False
+
+    @property
+    def has_end(self) -> bool:
+        """Whether it has a share that it can finish: a polled task has none, and a followed share has no end."""
+        return self.planned and not self.followed
 
     def as_message(self) -> dict[str, Any]:
         """The work as JSON values."""
@@ -90,7 +96,9 @@ class EndReason(StrEnum):
     SIBLING = "sibling"
     """Another slot ended early, and its work has to be planned again."""
     RECONFIGURATION = "reconfiguration"
-    """The connector asked for new tasks."""
+    """The connector asked for new tasks, or for a new plan while its shares are followed."""
+    IDLE = "idle"
+    """All slots follow their shares, and there has been nothing for any of them for a while."""
     BUDGET = "budget"
-    """Others need the slots, an idle sibling should poll again, or a new plan was requested; the slot ends where
-    resuming later is cheap."""
+    """Others need the slots, a sibling that has ended should read again, or a new plan was requested; a share with an end
+    is left where resuming later is cheap."""

@@ -15,22 +15,39 @@ from headrace.task.frames import DeadLetter, Encoded, Frame, Records
 from headrace.task.slot_work import EndReason
 from headrace.task.transaction_timeout import never_ended
 
+# Of the interval. A trickle of single records would otherwise have a transaction for each of them.
+_EARLY = 0.25
+
 
 @dataclass(slots=True, kw_only=True)
 class Boundary:
-    """Decides when to commit, from ``transaction.boundary`` and the time of the last commit."""
+    """Decides when to commit, from ``transaction.boundary`` and the time of the last commit.
+
+    With *follows* the source is followed as it grows: what it had is committed as soon as it has nothing more for now,
+    instead of at the end of the interval, because no one knows when more will come. A share that is followed may end
+    anywhere, so it does not matter where that is.
+    """
 
     kind: BoundaryKind
     interval_seconds: float
     committed_at: float
+    follows: bool = False
 
     def due_inside_poll(self, now: float) -> bool:
         """Whether to commit between two batches of what one poll returned."""
         return self.kind is BoundaryKind.INTERVAL and self._interval_over(now)
 
-    def due_after_poll(self, now: float) -> bool:
-        """Whether to commit after a poll, whether or not it returned anything."""
-        return self.kind is BoundaryKind.POLL or self.due_inside_poll(now)
+    def due_after_poll(self, now: float, *, catches_up: bool = False) -> bool:
+        """Whether to commit after a poll, whether or not it returned anything.
+
+        *catches_up* says that it did not, and that something is written that is not committed.
+        """
+        if self.kind is BoundaryKind.POLL:
+            return True
+        early = catches_up and self.follows
+        return self.kind is BoundaryKind.INTERVAL and self._interval_over(
+            now, share=_EARLY if early else 1.0
+        )
 
     @property
     def commits_by_itself(self) -> bool:
@@ -41,8 +58,8 @@ class Boundary:
         """Start the next interval."""
         self.committed_at = now
 
-    def _interval_over(self, now: float) -> bool:
-        return now >= self.committed_at + self.interval_seconds
+    def _interval_over(self, now: float, *, share: float = 1.0) -> bool:
+        return now >= self.committed_at + share * self.interval_seconds
 
 
 @dataclass(slots=True)

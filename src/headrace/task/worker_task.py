@@ -23,8 +23,8 @@ from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask, Split, TransactionContext
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
-from headrace.kafka.group_sender import make_group_sender
 from headrace.kafka.sender import Sender
+from headrace.kafka.wire_sender import make_wire_sender
 from headrace.observe.log_format import LogForm
 from headrace.offsets.target import TargetGroup
 from headrace.pids import identity_of
@@ -130,7 +130,7 @@ def context_of(
 
 def sender_maker(spec: ConnectorSpec) -> Callable[..., Sender]:
     """Who makes the sender of the tasks of *spec*: only that of the wire commits offsets to groups, and forwards batches."""
-    return make_group_sender if isinstance(spec.offsets, TargetGroup) else make_sender
+    return make_wire_sender if isinstance(spec.offsets, TargetGroup) else make_sender
 
 
 class WorkerTask:

@@ -83,6 +83,7 @@ def make_write_pipeline(
             kind=work.spec.boundary,
             interval_seconds=work.spec.commit_seconds,
             committed_at=time.monotonic(),
+            follows=work.followed,
         ),
         encoder=_encoder(work, retrying),
     )

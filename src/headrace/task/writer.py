@@ -118,7 +118,7 @@ class TaskWriter:
                 self._committer.before_more_of_poll(None)
                 self._forward(frame)
             case EndOfPoll():
-                self._committer.poll_ended()
+                self._committer.poll_ended(is_empty=not frame.records)
             case Commit():
                 self._committer.asked_to_commit(ends_poll=frame.ends_poll)
             case Abort():

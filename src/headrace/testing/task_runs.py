@@ -91,7 +91,8 @@ class LocalRun:
     With *stop_after* it ends like a process that dies: that many records are committed, and the others that the
     task returned are lost; in the middle of a poll, ``update_offsets`` is not called, as in a slot. An error of a task
     ends the run in the same way. *wait* is called with the seconds that an empty plan wants to wait, for example to
-    move the connector's clock; without it such a plan ends the run.
+    move the connector's clock; without it such a plan ends the run. A task that follows its share ends with the first poll
+    without records after which it is idle.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class LocalRun:
         self._connector = connector
         self._wait = wait
         self._planned = False
+        self._followed = False
         self._props = props
         self._stored = stored
         self._slots = slots
@@ -151,6 +153,7 @@ class LocalRun:
         plan = self._connector.plan(PlanRequest(slots=self._slots, offsets=offsets))
         self._store(plan.offsets)
         self._planned = plan.has_work() or bool(plan.offsets)
+        self._followed = plan.followed
         if self._wait and plan.ask_again_after is not None and not plan.has_work():
             self._wait(plan.ask_again_after)
             self._planned = True
@@ -172,7 +175,10 @@ class LocalRun:
                     self._store(updated(task, {}))
                     task.commit()
                     return
-                self._commit(task, batches_of(polled))
+                batches = batches_of(polled)
+                self._commit(task, batches)
+                if self._followed and not any(map(len, batches)) and task.is_idle():
+                    return
         finally:
             task.stop()
 

@@ -16,6 +16,7 @@ import pytest
 from doubles.producer_brokers import ProducerCluster
 from doubles.scripted_broker import (
     ConsumerGroupDescribeResponse,
+    DescribeConfigsResponse,
     DescribeGroupsResponse,
     InitProducerIdResponse,
     ListTransactionsResponse,
@@ -36,6 +37,7 @@ from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
 from headrace.kafka.wire.producer import WireProducer
 from headrace.kafka.wire.producer_settings import ProducerWireSettings
+from headrace.kafka.wire.written_topics import WrittenTopics
 from record_batches import Row, batch
 
 EXPECTED = Path(__file__).with_name("request_bytes.txt")
@@ -55,9 +57,20 @@ def soon() -> Deadline:
 
 
 def read_metadata(cluster: Cluster) -> None:
-    """Of all topics, and of some."""
+    """Of all topics, and of some; and of one so that it is created."""
     cluster.metadata(None, soon())
     cluster.metadata(["second", "first"], soon())
+    written(cluster)._create("third", soon())
+
+
+def written(cluster: Cluster) -> WrittenTopics:
+    """What a producer asks for."""
+    return WrittenTopics(cluster, seconds=20, creation_seconds=1, waiting=lambda _: None)
+
+
+def limit(cluster: Cluster) -> None:
+    """Of one topic."""
+    written(cluster).max_bytes("first")
 
 
 def fetch(cluster: Cluster) -> None:
@@ -135,6 +148,7 @@ class Call(NamedTuple):
 CALLS = {
     "ApiVersions": Call(read_metadata, 18, 0, 0),
     "ConsumerGroupDescribe": Call(describe, 69, 0, 0),
+    "DescribeConfigs": Call(limit, 32, 1, 4),
     "DescribeGroups": Call(describe, 15, 0, 5),
     "Fetch": Call(fetch, 1, 4, 17),
     "FindCoordinator": Call(committed, 10, 1, 3),
@@ -151,14 +165,6 @@ CALLS = {
 VERSIONS = [
     (name, version) for name, call in CALLS.items() for version in range(call.least, call.most + 1)
 ]
-
-
-def unknown(kind: Any, **others: object) -> Any:  # noqa: ANN401 (classes of kafka-python's)
-    """What either protocol answers about a group that does not exist."""
-    group = kind.DescribedGroup(
-        error_code=0, group_id="group", group_state="Dead", members=[], **others
-    )
-    return kind(throttle_time_ms=0, groups=[group])
 
 
 # Requests of a producer, by the version of its transactions.
@@ -199,6 +205,14 @@ def produced(name: str, version: int, transactions: int) -> list[str]:
     return [f"{name} {version} {each.frame.hex()}" for each in asked]
 
 
+def unknown(kind: Any, **others: object) -> Any:  # noqa: ANN401 (classes of kafka-python's)
+    """What either protocol answers about a group that does not exist."""
+    group = kind.DescribedGroup(
+        error_code=0, group_id="group", group_state="Dead", members=[], **others
+    )
+    return kind(throttle_time_ms=0, groups=[group])
+
+
 def sent(name: str, version: int) -> list[str]:
     """The requests of that name that are sent to a broker whose newest version this is, as they are in the file."""
     call = CALLS[name]
@@ -208,6 +222,7 @@ def sent(name: str, version: int) -> list[str]:
             scripted.append(place, 0)
         scripted.scripts |= {
             "ConsumerGroupDescribe": unknown(ConsumerGroupDescribeResponse),
+            "DescribeConfigs": DescribeConfigsResponse(throttle_time_ms=0, results=[]),
             "DescribeGroups": unknown(
                 DescribeGroupsResponse,
                 protocol_type="",

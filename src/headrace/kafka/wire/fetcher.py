@@ -240,6 +240,13 @@ class Fetcher:
         )
 
     @property
+    def is_settled(self) -> bool:
+        """Whether each range that is not finished is asked for at a leader: when nothing comes, there is nothing now."""
+        is_placed = not (self._errors or self._unplaced or self._doubtful)
+        leaders = (leader for leader in self._leaders.values() if leader.ranges)
+        return is_placed and all(leader.asked is not None for leader in leaders)
+
+    @property
     def positions(self) -> Mapping[TopicPartition, int]:
         """The next offset to fetch of every partition."""
         return {place: each.position for place, each in self._ranges.items()}

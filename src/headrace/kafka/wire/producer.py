@@ -93,7 +93,7 @@ class WireProducer:
         self._numbers = count()
         self._failure: ConnectError | None = None
         self._began: float | None = None
-        self._report_at = 0.0
+        self._report_at = self._waits_since = 0.0
         self._unsent = 0
         self._acknowledged_before = 0
         self._has_offsets = False
@@ -122,6 +122,11 @@ class WireProducer:
     def identity(self) -> ProducerIdentity | None:
         """The producer's id and epoch, ``None`` before it is open."""
         return self._state.identity
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether there is a transactional id."""
+        return self._state.is_transactional
 
     def open(self, deadline: Deadline, *, identity: ProducerIdentity | None = None) -> None:
         """Get an id and an epoch: earlier owners of the transactional id are fenced, and what is open is aborted.
@@ -321,7 +326,8 @@ class WireProducer:
             self._wait("records to be acknowledged")
 
     def _begin_wait(self) -> None:
-        self._report_at = self._clock() + _REPORT_SECONDS
+        self._waits_since = self._clock()
+        self._report_at = self._waits_since + _REPORT_SECONDS
 
     def _until_report(self) -> float:
         return max(0.0, self._report_at - self._clock())
@@ -335,6 +341,8 @@ class WireProducer:
         if self._began is not None:
             half = self._transaction_ms / 2000
             if self._delivery.is_in_flight and now - self._delivery.progressed_at > half:
+                self._outage.was_away = True
+            if self._requests.is_unanswered and now - self._waits_since > half:
                 self._outage.was_away = True
             if self._outlived():
                 raise self._doubted(timed_out(self._context()))

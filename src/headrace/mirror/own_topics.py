@@ -1,0 +1,56 @@
+"""The topics that the connectors of a mirror write for themselves: created as MirrorMaker creates them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from headrace.connect.errors import TaskFailedError
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.deadline import Deadline
+from headrace.mirror.client_settings import ClientRole
+from headrace.mirror.clients import another_cluster, target_admin, worker_admin
+from headrace.mirror.settings import MirrorConnectorConfig
+
+PATIENCE_SECONDS: Final = 15.0
+"""How long a start waits for the answer of a cluster, at most; it is tried again."""
+_COMPACTED: Final = {"cleanup.policy": "compact"}
+
+
+def patience(config: MirrorConnectorConfig) -> Deadline:
+    """Until when a start waits for a cluster."""
+    return Deadline.after(min(config.admin_timeout_ms / 1e3, PATIENCE_SECONDS))
+
+
+def ensure_compacted(
+    admin: KafkaAdmin, topic: str, deadline: Deadline, *, replication: int, key: str
+) -> None:
+    """Create *topic*, with one partition, unless it exists; *key* is the setting that says its *replication* factor.
+
+    Raises :class:`~headrace.connect.errors.RetriableError` when the cluster does not answer in time, and
+    :class:`~headrace.connect.errors.TaskFailedError` when it refuses.
+    """
+    try:
+        admin.ensure_topic(
+            topic, deadline, partitions=1, replication=replication, settings=_COMPACTED
+        )
+    except TaskFailedError as error:
+        raise TaskFailedError(
+            f"{error} The replication factor of topic {topic!r} is that of {key}, {replication}."
+        ) from error
+
+
+def checked_target_admin(
+    config: MirrorConnectorConfig, worker: Mapping[str, str], role: ClientRole, deadline: Deadline
+) -> KafkaAdmin:
+    """An admin client of the target, which is the cluster that the tasks write to.
+
+    *worker* is as for :func:`~headrace.mirror.clients.target_cluster`. Raises
+    :class:`~headrace.connect.errors.TaskFailedError` when the connector's own settings lead to another one.
+    """
+    named, writing = target_admin(config, worker, role), worker_admin(config, worker)
+    if writing is not None:
+        there, here = writing.cluster_id(deadline), named.cluster_id(deadline)
+        if there != here:
+            raise TaskFailedError(another_cluster(here, there))
+    return named
