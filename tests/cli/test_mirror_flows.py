@@ -9,7 +9,7 @@ import pytest
 
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
 from headrace.connect.errors import ConfigError
-from headrace.mirror.dedicated import CONNECTORS, HEARTBEAT_CONNECTOR, SOURCE_CONNECTOR
+from headrace.mirror.dedicated import HEARTBEAT_CONNECTOR, SOURCE_CONNECTOR
 
 FILE = {
     "clusters": "A, B",
@@ -57,7 +57,8 @@ def test_heartbeats_alone_are_a_flow_unless_it_is_to_end(tmp_path: Path):
     """They have no end."""
     props = {**FILE, "emit.heartbeats.enabled": "true"}
     found = workers(tmp_path, props)
-    assert [*CONNECTORS] == [each.name for each in found["A->B"].connectors]
+    connectors = [each.name for each in found["A->B"].connectors]
+    assert (SOURCE_CONNECTOR, HEARTBEAT_CONNECTOR) == (connectors[0], connectors[-1])
     assert [HEARTBEAT_CONNECTOR] == [each.name for each in found["B->A"].connectors]
 
     once = workers(tmp_path, props, once=True)
@@ -89,13 +90,14 @@ def test_what_only_a_distributed_worker_has_is_left_out(
     ("given", "slots"),
     [
         ({}, 2),
-        ({"B->A.enabled": "true", "A->C.enabled": "true", "C.bootstrap.servers": "c:1"}, 3),
+        ({"emit.heartbeats.enabled": "true"}, 4),
+        ({"B->A.enabled": "true", "A->C.enabled": "true", "C.bootstrap.servers": "c:1"}, 6),
         ({"headrace.slots": "5"}, 5),
         ({"spark.master": "local[2]"}, 2),
     ],
 )
 def test_all_flows_have_the_same_slots(tmp_path: Path, given: dict[str, str], slots: int):
-    """One for each flow, if the file does not say how many, and at least two."""
+    """One for each task, if the file does not say how many, and at least two."""
     clusters = {"clusters": "A, B, C"} if "C.bootstrap.servers" in given else {}
     found = workers(tmp_path, {**FILE, **given, **clusters})
     assert {slots} == {each.config.slots for each in found.values()}

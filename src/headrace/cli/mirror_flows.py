@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from headrace.config.aliases import connector_path
 from headrace.config.config_files import read_worker_file, repeated_keys
 from headrace.config.providers import resolved_in
+from headrace.config.spark_cores import machine_cores
 from headrace.config.worker_config import WorkerConfig, unsupported_keys
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
@@ -106,7 +107,7 @@ def flow_workers(
     With *once*, heartbeats are left out: they have no end. Raises :class:`~headrace.connect.errors.ConfigError` with the
     problems of all of them, by the names that keys have in the file. Asks no broker.
     """
-    shared = shared_props(file.config.process, [each for each in flows if each.is_enabled])
+    shared = shared_props(file.config.process, tasks_of(flows, once=once))
     found = list[FlowWorker]()
     problems = dict[Problem, None]()
     for flow in flows:
@@ -121,14 +122,29 @@ def flow_workers(
     return found
 
 
-def shared_props(process: Mapping[str, str], enabled: Sequence[Flow]) -> dict[str, str]:
+def tasks_of(flows: Sequence[Flow], *, once: bool = False) -> int:
+    """How many tasks all connectors of *flows* may have together, as far as the machine has cores for one's. Pure."""
+    return sum(
+        1 if name == HEARTBEAT_CONNECTOR else _tasks(given)
+        for flow in flows
+        for name, given in _active(flow, once=once)
+    )
+
+
+def _tasks(given: Mapping[str, str]) -> int:
+    text = given.get("tasks.max", "1").strip()
+    # What is no number is reported with its connector.
+    return min(int(text), machine_cores()) if text.isascii() and text.isdecimal() else 1
+
+
+def shared_props(process: Mapping[str, str], tasks: int) -> dict[str, str]:
     """The settings of the file that are those of every worker. Pure.
 
-    By default there is a slot for each flow that is *enabled*, and at least two.
+    By default there are as many slots as *tasks*, so that none waits for another's, and at least two.
     """
     shared = {key: value for key, value in process.items() if not key.startswith(REST_PREFIXES)}
     if not any(key in shared for key in (*_SPARKS, _SLOTS)):
-        shared[_SLOTS] = str(max(_FEWEST_SLOTS, len(enabled)))
+        shared[_SLOTS] = str(max(_FEWEST_SLOTS, tasks))
     return shared
 
 
@@ -194,13 +210,17 @@ def _flow_worker(
 
 
 def _wanted(flow: Flow, *, once: bool) -> Iterator[Mapping[str, str]]:
-    for name, given in flow.active_connectors.items():
-        if once and name == HEARTBEAT_CONNECTOR:
-            continue
+    for name, given in _active(flow, once=once):
         if connector_path(given[_CLASS]) is None and given[_CLASS].startswith(JAVA_PACKAGE):
             _log.warning("%s: %s is not supported yet, and not started.", flow.name, name)
             continue
         yield given
+
+
+def _active(flow: Flow, *, once: bool) -> Iterator[tuple[str, Mapping[str, str]]]:
+    for name, given in flow.active_connectors.items():
+        if not (once and name == HEARTBEAT_CONNECTOR):
+            yield name, given
 
 
 def _connector(given: Mapping[str, str], worker: WorkerConfig) -> ValidatedConnector:
