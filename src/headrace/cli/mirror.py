@@ -20,6 +20,7 @@ from headrace.cli.mirror_status import FlowWatcher, SeenFlow, status_json, statu
 from headrace.cli.run import FAILED, Signals
 from headrace.connect.errors import ConfigError
 from headrace.observe.event_log import EventLog
+from headrace.observe.events import ConnectorStarted, Event, to_all
 from headrace.observe.log_format import as_logged, configure_logging
 from headrace.observe.secret_masking import printed_as
 from headrace.runtime.engine import DataPlane
@@ -176,11 +177,16 @@ def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: boo
         # Which of the workers describes Spark does not matter: that is the same for all.
         engine = lazy_engine(workers[0].config)
         opened.callback(engine.close)
-        if not once:
+
+        def start_ahead(event: Event) -> None:
             # Records may come at any time, and are not to wait for Spark.
-            engine.start_ahead()
+            if isinstance(event, ConnectorStarted) and not once:
+                engine.start_ahead()
+
         plane = DataPlane.shared(engine)
-        running = [RunningFlow(each, plane, EventLog(), once=once) for each in flows]
+        running = [
+            RunningFlow(each, plane, to_all(EventLog(), start_ahead), once=once) for each in flows
+        ]
         signals = Signals()
         _log.info("Flows: %s", ", ".join(each.name for each in running))
         has_failed = run_flows(running, lambda: signals.came)

@@ -112,6 +112,7 @@ class LazyEngine:
         self._engine: ShippingEngine | None = None
         self._is_making = False
         self._is_closed = False
+        self._is_ahead = False
         self._required = set[str]()
         self._sql = False
         # One thread creates the engine, the others wait; that imports libraries, and waits for nothing else.
@@ -128,7 +129,11 @@ class LazyEngine:
         self._made().run(tickets, sql_stage)
 
     def start_ahead(self) -> None:
-        """Start the data plane on a thread, so that the first run need not wait; returns at once."""
+        """Start the data plane on a thread, once, so that the first run need not wait; returns at once."""
+        with self._lock:
+            if self._is_ahead:
+                return
+            self._is_ahead = True
         threading.Thread(target=self._warm_up, name="headrace-ahead", daemon=True).start()
 
     def _warm_up(self) -> None:
