@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from headrace.connect.encoded import EncodedBatches
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import FencedError, RecordError
 from headrace.connect.group_offsets import GroupEntry
+from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordMetadata
 from headrace.kafka.errors import LateRefusalError
 from headrace.kafka.sender import (
@@ -56,6 +57,10 @@ class MemorySender:
     _headers: list[EncodedHeaders] = field(default_factory=list[EncodedHeaders])
     _entries: list[OffsetEntry] = field(default_factory=list[OffsetEntry])
     _batches: list[EncodedBatches] = field(default_factory=list[EncodedBatches])
+    _copied: list[tuple[SourcePartition, tuple[str, int], int, int]] = field(
+        default_factory=list[tuple[SourcePartition, tuple[str, int], int, int]]
+    )
+    _is_flushed: bool = False
     _group_entries: list[tuple[str, GroupEntry]] = field(
         default_factory=list[tuple[str, GroupEntry]]
     )
@@ -70,6 +75,7 @@ class MemorySender:
         if self.transactional and self._open:
             raise RuntimeError("begin was called with a transaction open")
         self._open = self.transactional
+        self._copied.clear()
 
     def send(self, records: EncodedRecords) -> None:
         """Keep *records* until commit or flush; rows behind a refused one are kept, as in a real queue."""
@@ -92,6 +98,12 @@ class MemorySender:
         if refused is not None:
             raise RecordError("The record is refused.", row=refused)
 
+        self._forget_flushed()
+        if records.origin is not None:
+            source, offsets = records.origin
+            target = records.topic, records.partition or 0
+            self._copied += [(source, target, offset, 1) for offset in offsets.to_pylist()]
+
     def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
         """Like ``send``; offsets count from the number of records kept so far."""
         first = len(self.committed) + len(self._records)
@@ -111,9 +123,25 @@ class MemorySender:
         self._refuse_if_fenced()
         if self.transactional and not self._open:
             raise RuntimeError("send_batches was called without a transaction")
+        self._forget_flushed()
         self._batches.append(batches)
+        target = batches.topic, batches.partition
+        self._copied += [
+            (batches.source_partition, target, each.base_offset, each.at_most)
+            for each in batches.headers
+        ]
         known = batches.records
         return sum(each.at_most for each in batches.headers) if known < 0 else known
+
+    def copied_runs(self) -> Sequence[CopiedRun]:
+        """One for each batch and for each row with an origin, as if they landed one behind the other."""
+        self.flush()
+        found, ends = list[CopiedRun](), dict[tuple[str, int], int]()
+        for source, target, first, records in self._copied:
+            at = ends.get(target, 0)
+            found.append(CopiedRun(source, target, first, at, records))
+            ends[target] = at + records
+        return found
 
     def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
         """Keep *entries* until commit; without transactions they are committed, after what was flushed."""
@@ -160,10 +188,16 @@ class MemorySender:
         self._refuse_late()
         if not self.transactional:
             self._publish()
+            self._is_flushed = True
 
     def close(self) -> None:
         """Note that the sender was closed."""
         self.closed = True
+
+    def _forget_flushed(self) -> None:
+        if self._is_flushed:
+            self._copied.clear()
+        self._is_flushed = False
 
     def _publish(self) -> None:
         self.committed.extend(self._records)

@@ -41,6 +41,19 @@ class EncodedHeader(NamedTuple):
         return UNKNOWN_COUNT if has_gaps else self.last_offset - start + 1
 
 
+class CopiedRun(NamedTuple):
+    """As many *records* of a source partition, from the source offset *first* on, which lie at the target from *target_first* on.
+
+    There is no gap between them on either side. *target* is a topic and a partition.
+    """
+
+    source: SourcePartition
+    target: tuple[str, int]
+    first: int
+    target_first: int
+    records: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedBatches:
     """Whole record batches of one source partition for one target partition, unopened, in order.

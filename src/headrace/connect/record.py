@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
+from typing import NamedTuple
 
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition, as_partition
 from headrace.connect.schema import Schema
@@ -60,6 +61,15 @@ def _check_timestamp(timestamp: int) -> None:
     # Kafka's clients use -1 for "no timestamp", and so do records made from theirs.
     if timestamp < -1:
         raise ValueError(f"Invalid record timestamp {timestamp}")
+
+
+class BytesRecord(NamedTuple):
+    """A record that is written as it is: neither transformations nor converters see it."""
+
+    topic: str
+    partition: int
+    key: bytes | None
+    value: bytes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

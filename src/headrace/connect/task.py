@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.encoded import EncodedBatches
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
-from headrace.connect.record import RecordMetadata, SourceRecord
+from headrace.connect.record import BytesRecord, RecordMetadata, SourceRecord
 
 Offsets = Mapping[SourcePartition, SourceOffset | None]
 """Source offsets by source partition; ``None`` stands for "remove what is stored"."""
@@ -195,6 +195,19 @@ class SourceTask(ABC):
         the task requests a commit from its transaction context while it is started.
         """
         return None
+
+    def records_of_commit(self, copied: Sequence[CopiedRun]) -> Iterable[BytesRecord]:
+        """Records that become part of the commit that is about to happen; called directly before each one with records.
+
+        *copied* says where those have landed, which Kafka has acknowledged by then: the records of encoded batches, and of
+        other batches whose source offset has exactly one column. What a transformation has dropped is a gap. Only for
+        the tasks of a connector whose offsets are in a consumer group (:meth:`SourceConnector.offset_group`); a task that
+        overrides this waits for its records before each commit. An exception fails the task.
+
+        The topics and partitions of what is returned exist. Without exactly-once it is written after the records and
+        before their offsets.
+        """
+        return ()
 
     def commit(self) -> None:
         """Called after each commit, which need not cover every record that ``poll`` returned.

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from headrace.connect.encoded import CopiedRun
 from headrace.connect.errors import ConnectError
 from headrace.connect.partition import SourcePartition
 from headrace.kafka.batches.errors import UnforwardableError
@@ -67,16 +68,6 @@ class SourceOrigin(NamedTuple):
                 return run.first + row
             row -= run.records
         return self.runs[-1].first + self.runs[-1].records - 1
-
-
-class CopiedRun(NamedTuple):
-    """As many *records* of a source partition, from the offset *first* on, which lie at the target from *target_first* on."""
-
-    source: SourcePartition
-    target: TopicPartition
-    first: int
-    target_first: int
-    records: int
 
 
 @dataclass(slots=True)

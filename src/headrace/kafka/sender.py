@@ -5,14 +5,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.encoded import EncodedBatches
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import RecordError
 from headrace.connect.group_offsets import GroupEntry
+from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordMetadata
 
 EncodedHeaders = Sequence[tuple[str, bytes | None]]
@@ -21,13 +22,21 @@ _OFFSET = struct.Struct("=i")
 _LARGE_OFFSET = struct.Struct("=q")
 
 
+class RowsOrigin(NamedTuple):
+    """The source partition of rows, and the source offset of each."""
+
+    source: SourcePartition
+    offsets: pa.Int64Array
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedRecords:
     """Rows of one topic as bytes, in order; columns as in a source batch, all of equal length.
 
     *values* and *keys* are binary columns, a null is Kafka's null. *timestamps* is a column of
     milliseconds, one number for all rows, or ``None`` for the time of sending. *partition* is the Kafka
-    partition of all rows, or ``None`` to let the key decide as Java's partitioner does.
+    partition of all rows, or ``None`` to let the key decide as Java's partitioner does. *origin* is given where source
+    offsets are numbers, for a sender that says which of them landed where.
     """
 
     topic: str
@@ -36,6 +45,7 @@ class EncodedRecords:
     headers: Sequence[EncodedHeaders] | None = None
     timestamps: pa.Int64Array | int | None = None
     partition: int | None = None
+    origin: RowsOrigin | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -144,6 +154,14 @@ class BatchForwarder(Protocol):
         the queue, waiting while that is full; their bytes are no longer used once they are acknowledged. Raises
         :class:`~headrace.connect.errors.TaskFailedError` with topic, partition and offset for a batch that is damaged,
         or that the target can take in no form: the caller must not commit.
+        """
+        ...
+
+    def copied_runs(self) -> Sequence[CopiedRun]:
+        """Where the records that were sent since the last commit have landed: those of batches, and those with an origin.
+
+        Waits until they are acknowledged. Runs are as long as they can be; those of one partition are in the order of its
+        offsets at the target. Errors are as those of :class:`Sender`.
         """
         ...
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.encoded import EncodedBatches
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import ConfigError, RecordError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.record import RecordMetadata
@@ -28,6 +28,7 @@ from headrace.kafka.batches.forwarding import (
     Counted,
     ForwardingLimits,
     Reason,
+    runs_of,
     source_place,
 )
 from headrace.kafka.batches.header_sections import lengths
@@ -35,12 +36,12 @@ from headrace.kafka.batches.headers import HEADER_BYTES
 from headrace.kafka.client_config import PRODUCER_DEFAULTS, ClientConfig, Settings
 from headrace.kafka.client_sender import OPEN_SECONDS
 from headrace.kafka.deadline import Clock, Deadline
-from headrace.kafka.handed_over import CopiedRun, HandedOver, RowOrigin, SourceOrigin
+from headrace.kafka.handed_over import HandedOver, RowOrigin, SourceOrigin
 from headrace.kafka.java_settings import connect_name
 from headrace.kafka.producer import Waiting
 from headrace.kafka.row_batches import RowBatch, StickyPartitions, columns_of, row_batches
 from headrace.kafka.send_precheck import KnownPartitions, too_large
-from headrace.kafka.sender import EncodedRecords, OffsetEntry, TooLargeError
+from headrace.kafka.sender import EncodedRecords, OffsetEntry, RowsOrigin, TooLargeError
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.producer import WireProducer
@@ -361,6 +362,9 @@ class WireSender:
             number = self._producer.send(place, each.batch)
             origin = RowOrigin(records.topic, key_sizes[each.rows], value_sizes[each.rows])
             self._handed_over.add_rows(number, origin)
+            if records.origin is not None:
+                copied = _copied(records.origin, place, each)
+                self._handed_over.add_copied(number, copied)
             numbers.append(number)
         return numbers
 
@@ -385,10 +389,11 @@ class WireSender:
         return sent
 
     def copied_runs(self) -> list[CopiedRun]:
-        """Where the fetched records have landed that were sent since the transaction began; to be called after ``flush``.
+        """Where the records of batches, and rows with an origin, have landed that were sent since the transaction began.
 
-        Without transactions: those that were sent since the ``flush`` before it.
+        Waits until they are acknowledged. Without transactions: those that were sent since the last ``flush`` but one.
         """
+        self.flush()
         return self._handed_over.copied(self._producer.base_offset)
 
     def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
@@ -423,6 +428,12 @@ class WireSender:
             yield
         except BatchRefusedError as error:
             raise self._handed_over.refusal(error) from error
+
+
+def _copied(origin: RowsOrigin, target: TopicPartition, batch: RowBatch) -> SourceOrigin:
+    # A refusal is one of rows, which are known by the same number.
+    runs = runs_of(np.asarray(origin.offsets)[batch.rows])
+    return SourceOrigin(origin.source, target, target, runs)
 
 
 def _now() -> int:

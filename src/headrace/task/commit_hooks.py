@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.encoded import EncodedBatches
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.connect.record import RecordMetadata, SourceRecord
+from headrace.connect.record import BytesRecord, RecordMetadata, SourceRecord
 from headrace.connect.task import SourceTask
 from headrace.task.batching import without_value
 from headrace.task.frames import Records
@@ -16,6 +16,9 @@ from headrace.task.plain_records import plain_row
 from headrace.task.record_origin import located
 
 _log = logging.getLogger(__name__)
+
+MakesRecords = Callable[[Sequence[CopiedRun]], Iterable[BytesRecord]]
+"""Makes the records that a task adds to a commit."""
 
 
 class CommitHooks:
@@ -25,6 +28,7 @@ class CommitHooks:
         self._task = task
         self._wants_batches = overrides(task, "commit_batch")
         self._wants_encoded = overrides(task, "commit_encoded")
+        self._adds_records = overrides(task, "records_of_commit")
         self.wants_records = overrides(task, "commit_record")
         self._batches: list[SourceBatch] = []
         self._encoded: list[EncodedBatches] = []
@@ -57,6 +61,11 @@ class CommitHooks:
         if self._wants_batches:
             self._batches.append(without_value(record))
         self._never_sent(record)
+
+    def before_commit(self, write: Callable[[MakesRecords], None]) -> None:
+        """Have what the task adds to the commit written; raises what it raises."""
+        if self._adds_records:
+            write(self._task.records_of_commit)
 
     def committed(self) -> None:
         """Call the hooks; an exception of one is logged and does not prevent the others from being called."""

@@ -13,7 +13,7 @@ from headrace.connect.converting import ColumnarHeaderConverter, Converter, Head
 from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.record import Headers
-from headrace.kafka.sender import EncodedHeaders, EncodedRecords
+from headrace.kafka.sender import EncodedHeaders, EncodedRecords, RowsOrigin
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Records
 
@@ -85,6 +85,7 @@ class Encoder:
             topic=batch.topic,
             partition=batch.partition,
             timestamps=batch.timestamps,
+            origin=_origin(batch),
             headers=self._encoded_headers(batch),
             keys=self._encoded_keys(batch),
             values=_checked(
@@ -153,6 +154,11 @@ class Encoder:
         except RecordError as error:
             # A header converter sees one value; only here its row is known.
             raise RecordError(error.reason, row=row, advice=error.advice) from error
+
+
+def _origin(batch: SourceBatch) -> RowsOrigin | None:
+    columns = () if batch.offsets is None else tuple(batch.offsets.columns.values())
+    return RowsOrigin(batch.source_partition, columns[0]) if len(columns) == 1 else None
 
 
 def _checked(converter: object, encoded: pa.Array, rows: int) -> pa.BinaryArray:

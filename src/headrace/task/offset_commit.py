@@ -231,6 +231,8 @@ class OffsetCommitter:
         commits = self._pipeline.commits
         commits.settle()
         self._ask_for_updates()
+        if self._counts.in_transaction:
+            self.hooks.before_commit(self._pipeline.write_for_commit)
         offsets = self._pending.taken()
         if commits.commit(offsets):
             took = self._clock() - began

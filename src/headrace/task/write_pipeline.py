@@ -5,20 +5,25 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from headrace.connect.batch import SourceBatch
 from headrace.connect.encoded import EncodedBatches
-from headrace.connect.errors import RecordError
+from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.record import BytesRecord
 from headrace.converters import make_converter, make_header_converter
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config
 from headrace.kafka.sender import (
     BatchForwarder,
+    EncodedRecords,
     GroupSender,
     RecordSender,
     Sender,
     UnsendableError,
 )
 from headrace.task.channel import ChannelClient
+from headrace.task.commit_hooks import MakesRecords
 from headrace.task.dead_letters import class_name
 from headrace.task.encoding import Encoder
 from headrace.task.error_handling import ErrorTolerance, RetryWithBackoff
@@ -44,6 +49,28 @@ class WritePipeline:
         """Hand over *batches*; returns how many records they hold."""
         assert self.forwarder is not None, "the poll loop refuses encoded batches without one"
         return self.forwarder.send_batches(batches)
+
+    def write_for_commit(self, made: MakesRecords) -> None:
+        """Hand over the records that are *made* of where those that were sent since the last commit have landed."""
+        assert self.forwarder is not None, "offsets are in a group where this is asked for"
+        by_place = dict[tuple[str, int], list[BytesRecord]]()
+        for each in made(self.forwarder.copied_runs()):
+            by_place.setdefault((each.topic, each.partition), []).append(each)
+        for (topic, partition), records in by_place.items():
+            self.commits.before_records(topic)
+            encoded = EncodedRecords(
+                topic=topic,
+                partition=partition,
+                keys=pa.array([each.key for each in records], pa.binary()),
+                values=pa.array([each.value for each in records], pa.binary()),
+            )
+            try:
+                self.sender.send(encoded)
+            except RecordError as error:
+                # No record that was read is the reason.
+                raise TaskFailedError(
+                    f"What the task adds to a commit cannot be written: {error}"
+                ) from error
 
     def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, str]:
         """The stage (KIP-298) in which a row of *batch* is refused, and the class that refuses it."""

@@ -302,12 +302,12 @@ def _encoded(records: pa.RecordBatch, how: Encoding, reason: Reason | None) -> I
     )
     row = 0
     for batch in encoded(columns, how):
-        runs = _runs(offsets[row : row + batch.record_count])
+        runs = runs_of(offsets[row : row + batch.record_count])
         yield Prepared(batch, runs, reason)
         row += batch.record_count
 
 
-def _runs(offsets: Int64Array) -> tuple[SourceRun, ...]:
+def runs_of(offsets: Int64Array) -> tuple[SourceRun, ...]:
     borders = np.flatnonzero(np.diff(offsets) != 1) + 1
     firsts = np.append(0, borders)
     counts = np.diff(firsts, append=len(offsets))
