@@ -22,7 +22,7 @@ from headrace.herder.standalone import StandaloneHerder
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
 from headrace.plugins import checked_worker, validated_connector
-from headrace.worker import running
+from headrace.worker import DataPlane, running
 
 _LOOK_SECONDS = 0.2
 FAILED = 1
@@ -77,7 +77,7 @@ def _sent(
             state_file=FOLDER / "state.db",
             emit=to_all(killer, Teller(screen), EventLog()),
             once=True,
-            engine=ready.engine,
+            data_plane=DataPlane.of(ready.engine),
         ) as herder,
     ):
         herder.ready()

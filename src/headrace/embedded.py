@@ -12,7 +12,7 @@ from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
 from headrace.observe.summary import ConnectorSummary, Summaries
 from headrace.plugins import checked_worker, validated_connectors
-from headrace.worker import running, spark_engine
+from headrace.worker import DataPlane, running, spark_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ def run_once(
         state_file=state_file,
         emit=to_all(EventLog(), summaries),
         once=True,
-        engine=engine,
+        data_plane=DataPlane.of(engine),
     ) as herder:
         herder.ready()
         failures = herder.wait_for_end()

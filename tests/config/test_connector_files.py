@@ -9,7 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from headrace.config.config_files import ConnectorFile, read_connector_file, read_worker_file
+from headrace.config.config_files import (
+    ConnectorFile,
+    read_connector_file,
+    read_worker_file,
+    repeated_keys,
+)
 from headrace.connect.errors import ConfigError
 from headrace.herder.answers import TargetState
 from headrace.herder.requests import MOST_NAME_BYTES, OffsetChange
@@ -74,6 +79,17 @@ def test_a_name_in_a_file_is_as_long_as_a_url_takes(
         with pytest.raises(ConfigError, match=r"name: The name has .* at most 4096") as caught:
             read_connector_file(_file(tmp_path, json.dumps({"name": name, **more})))
         assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["a=1\nb = 2\na : 3\n\\u0061=4\nc\n", '{"a": "1", "b": 2, "a": 3, "c": {"a": 1, "c": 2}}'],
+)
+def test_keys_that_a_file_has_twice_are_found(tmp_path: Path, content: str):
+    """Each once; those within a value are none of the file's."""
+    path = tmp_path / "file"
+    path.write_text(content)
+    assert ["a"] == repeated_keys(path)
 
 
 def test_the_name_of_a_request_is_filled_in(tmp_path: Path):

@@ -20,7 +20,7 @@ from headrace.cli.main import outcome
 from headrace.connect.task import Offsets, SourceTask
 from headrace.connectors.files.connector import FilesConnector
 from headrace.task.transactions import DriverOffsetCopier
-from headrace.worker import serving
+from headrace.worker import DataPlane, serving
 
 if TYPE_CHECKING:
     from end_to_end.scene import Scene
@@ -86,7 +86,7 @@ def _dying(call: Callable[..., Any], mark: Path) -> Callable[..., Any]:
 def main() -> int:
     """Run the command line."""
     _die_before_copies(Path(os.environ[CHOSEN]))
-    run.serving = partial(serving, engine=ThreadEngine())
+    run.serving = partial(serving, data_plane=DataPlane.of(ThreadEngine()))
     return outcome(sys.argv[1:])
 
 

@@ -22,7 +22,7 @@ from headrace.cli.main import outcome
 from headrace.kafka.client_sender import ClientSender
 from headrace.kafka.transaction_coordinator import TransactionCoordinator
 from headrace.storage.sqlite_file import SqliteFile
-from headrace.worker import serving
+from headrace.worker import DataPlane, serving
 
 # A program finds the doubles of the tests only when it is told where they are.
 sys.path.append(str(Path(__file__).parents[1]))
@@ -79,7 +79,7 @@ def main() -> int:
     SqliteFile.write = death.before(SqliteFile.write)
     ClientSender.commit = death.around(ClientSender.commit)
     TransactionCoordinator.fence = death.before(TransactionCoordinator.fence)
-    run.serving = partial(serving, engine=ThreadEngine())
+    run.serving = partial(serving, data_plane=DataPlane.of(ThreadEngine()))
     return outcome(sys.argv[1:])
 
 

@@ -16,7 +16,7 @@ from headrace.observe.events import ConnectorFailed, Waiting
 from headrace.plugins import checked_worker, validated_connector
 from headrace.runtime.engine import Engine, Processes
 from headrace.testing.judge import committed_records
-from headrace.worker import running
+from headrace.worker import DataPlane, running
 
 _numbers = itertools.count()
 
@@ -74,8 +74,7 @@ class Life:
             state_file=self.folder / "state.db",
             emit=self.witness,
             once=once,
-            engine=KeptEngine(self.engine),
-            processes=self.processes,
+            data_plane=DataPlane.of(KeptEngine(self.engine), self.processes),
         ) as herder:
             herder.ready()
             try:

@@ -17,7 +17,7 @@ from headrace.cli import run
 from headrace.cli.main import outcome
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.worker import running, serving
+from headrace.worker import DataPlane, running, serving
 
 # A program finds the doubles of the tests only when it is told where they are.
 sys.path.append(str(Path(__file__).parents[1]))
@@ -53,9 +53,9 @@ class LateEngine(ThreadEngine):
 def main() -> int:
     """Run the command line."""
     if not os.environ.get(ON_SPARK):
-        engine = LateEngine(Path(os.environ[HOLD]))
-        run.running = partial(running, engine=engine)
-        run.serving = partial(serving, engine=engine)
+        plane = DataPlane.of(LateEngine(Path(os.environ[HOLD])))
+        run.running = partial(running, data_plane=plane)
+        run.serving = partial(serving, data_plane=plane)
     return outcome(sys.argv[1:])
 
 

@@ -20,7 +20,7 @@ from headrace.runtime.micro_batch import SlotState
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
 from headrace.testing.judge import Verdict, judged
-from headrace.worker import running
+from headrace.worker import DataPlane, running
 
 # A round is long enough for several transactions before and after a kill, short enough to have many.
 RECORDS_PER_SECOND = 8_000
@@ -185,8 +185,7 @@ class Scene:
             state_file=self.folder / "state.db",
             emit=self.witness,
             once=once,
-            engine=KeptEngine(engine),
-            processes=self.processes,
+            data_plane=DataPlane.of(KeptEngine(engine), self.processes),
         ) as herder:
             herder.ready()
             try:

@@ -12,7 +12,7 @@ from headrace.herder.protocol import Herder
 from headrace.plugins import checked_worker
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.worker import serving
+from headrace.worker import DataPlane, serving
 from waiting import until
 
 
@@ -34,8 +34,7 @@ def served(life: Life) -> Generator[httpx.Client]:
         checked_worker(life.worker_props()),
         state_file=life.folder / "state.db",
         emit=life.witness,
-        engine=life.engine,
-        processes=life.processes,
+        data_plane=DataPlane.of(life.engine, life.processes),
     ) as herder:
         herder.start()
         herder.ready()

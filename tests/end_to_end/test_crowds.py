@@ -36,7 +36,7 @@ from headrace.storage.protocols import Retention
 from headrace.storage.sqlite import SqliteStorage
 from headrace.task.slot_report import Outcome, SlotReport
 from headrace.task.slot_work import SlotTicket
-from headrace.worker import serving
+from headrace.worker import DataPlane, serving
 from herder.test_real_runs import Making
 from project.sampling import SEED
 from runtime.desk import Desk
@@ -163,7 +163,10 @@ def test_a_crowd_with_kafka_is_answered_likewise(bootstrap: str, tmp_path: Path)
         configs[name] = {"connector.class": kind, "tasks.max": "2"}
     config = checked_worker(life.worker_props())
     with serving(
-        config, state_file=state, emit=told, engine=ThreadEngine(slots=4), processes=OutOfReach()
+        config,
+        state_file=state,
+        emit=told,
+        data_plane=DataPlane.of(ThreadEngine(slots=4), OutOfReach()),
     ) as herder:
         herder.start()
         herder.ready()

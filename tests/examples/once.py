@@ -10,7 +10,7 @@ import first_connector
 
 from doubles.process_engine import ProcessEngine
 from headrace.plugins import checked_worker, validated_connector
-from headrace.worker import running
+from headrace.worker import DataPlane, running
 
 EXAMPLES = Path(first_connector.__file__).parent
 
@@ -42,7 +42,7 @@ def run_once(
         state_file=folder / "state.db",
         emit=lambda _event: None,
         once=True,
-        engine=ProcessEngine(slots=slots, python_path=[str(EXAMPLES)]),
+        data_plane=DataPlane.of(ProcessEngine(slots=slots, python_path=[str(EXAMPLES)])),
     ) as herder:
         herder.ready()
         assert {} == herder.wait_for_end()

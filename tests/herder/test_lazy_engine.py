@@ -10,6 +10,7 @@ import pytest
 from doubles.thread_engine import ThreadEngine
 from headrace.connect.errors import RetriableError
 from headrace.worker.data_plane import LazyEngine
+from waiting import until
 
 
 class Shipping(ThreadEngine):
@@ -20,6 +21,11 @@ class Shipping(ThreadEngine):
         self.modules = set[str]()
         self.sql = False
         self.is_closed = False
+        self.is_warm = False
+
+    def warm_up(self) -> None:
+        """Remember."""
+        self.is_warm = True
 
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
         """Remember."""
@@ -51,6 +57,14 @@ def test_it_is_made_once_and_not_before_it_runs() -> None:
     assert ({"first", "second"}, True) == (engine.modules, engine.sql)
     lazy.close()
     assert engine.is_closed
+
+
+def test_it_can_be_started_before_it_runs() -> None:
+    """On a thread of its own."""
+    engine = Shipping()
+    lazy = LazyEngine(lambda: engine, slots=1)
+    lazy.start_ahead()
+    until(lambda: engine.is_warm)
 
 
 def test_closed_before_anything_ran_it_is_never_made() -> None:

@@ -191,3 +191,34 @@ def test_a_stop_that_comes_before_the_wait_counts() -> None:
         herder.ask_to_stop()
 
         assert {} == herder.wait_for_end()
+
+
+def test_a_flow_ends_with_its_first_failure_that_is_final() -> None:
+    """One that is restarted is none; the others are stopped."""
+    stage, failure = Stage(), ConnectError("no")
+    stage.kafka.set()
+    herder = stage.new_herder()
+    again = connector("c", headrace_restart_max_attempts="1", headrace_restart_backoff_ms="1")
+    try:
+        herder.start_only([again, connector("d")])
+        herder.ready()
+        end_of(stage, "c", failure)
+        end_of(stage, "c", failure)
+
+        assert {"c": failure} == herder.wait_for_failure()
+        assert [] == stage.running
+    finally:
+        herder.close()
+
+
+def test_one_that_cannot_be_started_ends_the_others() -> None:
+    """As one that fails later."""
+    stage = Stage()
+    stage.kafka.set()
+    herder = stage.new_herder()
+    try:
+        herder.start_only([connector(broken="x"), connector("d")])
+        herder.ready()
+        assert ["c"] == list(herder.wait_for_failure())
+    finally:
+        herder.close()

@@ -239,3 +239,42 @@ def test_secrets_are_not_shown():
     """In what is logged of a file."""
     props = {**FILE, "A.sasl.jaas.config": "secret"}
     assert "secret" not in repr(dedicated_config(props))
+
+
+def test_a_key_that_is_there_twice_is_warned_of():
+    """Java takes the last one without a word."""
+    [told] = dedicated_config(FILE, repeated=["topics"]).warnings
+    assert told == "The file has 'topics' more than once: the last value counts."
+
+
+def test_requests_are_answered_by_the_worker_of_the_flow_that_says_so():
+    """Its connectors know nothing of it, nor do other flows."""
+    props = {**FILE, "A->B.listeners": "http://:1", "A->B.rest.advertised.port": "2"}
+    config = dedicated_config(props)
+    there, back = config.flows
+    assert there.standalone_worker["listeners"] == "http://:1"
+    assert there.standalone_worker["rest.advertised.port"] == "2"
+    assert "listeners" not in back.worker
+    assert "listeners" not in there.connectors[SOURCE_CONNECTOR]
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "named"),
+    [
+        ("bootstrap.servers", {}, "B.bootstrap.servers"),
+        ("bootstrap.servers", {"bootstrap.servers"}, "bootstrap.servers"),
+        ("source.cluster.bootstrap.servers", {"A.bootstrap.servers"}, "A.bootstrap.servers"),
+        ("source.consumer.security.protocol", {"A.security.protocol"}, "A.security.protocol"),
+        ("source.consumer.max.poll.records", {}, "A.consumer.max.poll.records"),
+        ("target.admin.ssl.key.password", {"ssl.key.password"}, "ssl.key.password"),
+        ("headrace.lease.ms", {"headrace.lease.ms", "A.x"}, "headrace.lease.ms"),
+        ("topics", {"A->B.topics", "topics"}, "A->B.topics"),
+        ("tasks.max", {"tasks.max"}, "tasks.max"),
+        ("replication.factor", {}, "A->B.replication.factor"),
+    ],
+)
+def test_keys_are_named_as_the_file_has_them(key: str, given: set[str], named: str):
+    """Or as it could have them."""
+    there, _ = dedicated_config(FILE).flows
+    assert there.key_in_file(key, given) == named

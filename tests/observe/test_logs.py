@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from typing import get_args
 
@@ -28,11 +29,16 @@ from headrace.observe.events import (
     to_all,
 )
 from headrace.observe.log_format import (
+    FormHandler,
     LogForm,
     configure_logging,
     form_in_use,
     hide_in_logs,
+    in_log_context,
     name_in_logs,
+    named_form,
+    naming_in_logs,
+    worker_in_logs,
 )
 from headrace.observe.log_levels import own_levels
 
@@ -229,6 +235,27 @@ def test_json_lines_report_whose_they_are(*, as_json: bool):
     assert "host" not in before
     assert as_json == ('"worker": "host:8083"' in line)
     assert "host:8083" == form_in_use().worker
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_lines_of_several_workers_in_one_process_say_whose_they_are(*, as_json: bool):
+    """Those of a thread that was started by one, and of its slots, too; nobody else's."""
+    stream = io.StringIO()
+    configure_logging(as_json=as_json, stream=stream)
+    log = logging.getLogger("x")
+    with naming_in_logs("A->B"):
+        log.warning("one")
+        thread = threading.Thread(target=in_log_context(lambda: log.warning("two")))
+        thread.start()
+        thread.join()
+        form = named_form(worker_in_logs())()
+    log.warning("three")
+    slot = FormHandler(form, stream)
+    slot.emit(logging.makeLogRecord({"name": "x", "levelname": "INFO", "msg": "four"}))
+
+    named = '"worker": "A->B"' if as_json else "worker=A->B"
+    assert [True, True, False, True] == [named in line for line in stream.getvalue().splitlines()]
+    assert form_in_use() == named_form(worker_in_logs())()
 
 
 @pytest.mark.parametrize("field", ["reason", "trace", "message", "exception"])

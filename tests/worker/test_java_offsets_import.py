@@ -20,6 +20,7 @@ from headrace.plugins import checked_worker
 from headrace.runtime.services import RunSpec
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.sqlite import SqliteStorage
+from headrace.worker import DataPlane
 from headrace.worker.services import opened_services
 from runtime.desk import SPEC, Desk, FakeEngine
 
@@ -237,7 +238,7 @@ def test_a_workers_key_brings_the_offsets_into_its_state_file(opened: ExitStack,
         group_id="g",
         worker_id="w",
         emit=lambda _: None,
-        engine=lambda: FakeEngine(lambda *_: None),
+        data_plane=DataPlane.of(FakeEngine(lambda *_: None)),
         close_later=opened.callback,
     )
     assert 7 == position(storage.offsets, "c")

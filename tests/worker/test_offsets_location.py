@@ -12,7 +12,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.plugins import checked_worker
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.worker import running
+from headrace.worker import DataPlane, running
 
 pytestmark = pytest.mark.broker
 
@@ -42,7 +42,8 @@ def start(bootstrap: str, state_file: Path, topic: str, replicas: int = 1) -> No
             "offset.storage.replication.factor": str(replicas),
         }
     )
-    with running(config, [], state_file=state_file, emit=lambda _: None, engine=NoEngine()):
+    plane = DataPlane.of(NoEngine())
+    with running(config, [], state_file=state_file, emit=lambda _: None, data_plane=plane):
         pass
 
 

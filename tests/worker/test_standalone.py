@@ -11,6 +11,7 @@ import pytest
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.errors import ConnectError
 from headrace.herder.requests import CreateRequest
+from headrace.observe import log_format
 from headrace.observe.log_format import LogForm
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.store import LockedOffsetStore
@@ -133,7 +134,7 @@ def test_a_broker_that_is_not_there_is_named_with_the_reason(tmp_path: Path) -> 
 def test_slots_get_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their processes begin without any."""
     form = LogForm(level=logging.DEBUG, as_json=True)
-    monkeypatch.setattr(foundation, "form_in_use", lambda: form)
+    monkeypatch.setattr(log_format, "form_in_use", lambda: form)
     desk = LockedOffsetStore(MemoryOffsetStore())
     channel = foundation.channel_for(WorkerConfig.parse(NOWHERE), ConnectorOffsetStores(desk))
     channel.close()

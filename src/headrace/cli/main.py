@@ -26,6 +26,7 @@ COMMANDS = {
     "completion": "headrace.cli.completion:completion",
     "connectors": "headrace.cli.connectors:connectors",
     "explain": "headrace.cli.explain:explain",
+    "mirror": "headrace.cli.mirror:mirror",
     "offsets": "headrace.cli.offsets:offsets",
     "run": "headrace.cli.run:run",
     "spark": "headrace.cli.spark:spark",

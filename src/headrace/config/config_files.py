@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from headrace.config.properties_file import parsed_properties
+from headrace.config.properties_file import parsed_properties, property_pairs
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import trimmed_as_java
 from headrace.herder.answers import TargetState
@@ -74,6 +75,18 @@ def read_worker_file(path: Path) -> dict[str, str]:
     if isinstance(found.get("config"), dict):
         raise _refused("file", "This is a connector's file. The worker's file comes first.", path)
     return config_texts(found, where=str(path))
+
+
+def repeated_keys(path: Path) -> list[str]:
+    """The keys that a worker's file, which can be read, has more than once; each once."""
+    content = _content(path)
+    pairs: Iterable[tuple[str, object]]
+    if _is_json(content):
+        pairs = cast("list[tuple[str, object]]", json.loads(content, object_pairs_hook=list))
+    else:
+        pairs = property_pairs(content)
+    counts = Counter(key for key, _ in pairs)
+    return [key for key, count in counts.items() if count > 1]
 
 
 def read_connector_file(path: Path) -> ConnectorFile:

@@ -19,12 +19,15 @@ def parsed_properties(content: bytes) -> dict[str, str]:
 
     The last value of a key counts. Raises ``ValueError`` for a ``\u`` without four hexadecimal digits.
     """
-    found = dict[str, str]()
+    return dict(property_pairs(content))
+
+
+def property_pairs(content: bytes) -> Iterator[tuple[str, str]]:
+    """As :func:`parsed_properties`, each line by itself: a key may come more than once."""
     for line in _logical_lines(content.decode("iso-8859-1")):
         key = _matched(_KEY, line)
         rest = line[len(key) :]
-        found[_unescaped(key)] = _unescaped(rest[len(_matched(_SEPARATOR, rest)) :])
-    return found
+        yield _unescaped(key), _unescaped(rest[len(_matched(_SEPARATOR, rest)) :])
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> str:

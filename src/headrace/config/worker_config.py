@@ -405,6 +405,11 @@ def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
     return int(given) if given.isdecimal() else None
 
 
+def unsupported_keys(props: Mapping[str, str]) -> frozenset[str]:
+    """The keys of *props* that are refused because they have no effect here, most of them a distributed worker's."""
+    return frozenset(key for key, _ in worker_refusals(props, _known_keys()))
+
+
 def _known_keys() -> frozenset[str]:
     return frozenset(each.name for each in WorkerConfig.settings())
 

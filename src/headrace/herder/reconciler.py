@@ -55,6 +55,8 @@ class Reconciler:
         self._may_start = False
         self.all_have_ended = threading.Event()
         """Set while connectors may run, and none does."""
+        self.one_is_lost = threading.Event()
+        """Set once a connector has failed and is not restarted."""
         self._acts = {
             Act.START: self._start,
             Act.ASK_TO_STOP: self._ask_to_stop,
@@ -176,11 +178,14 @@ class Reconciler:
             self._settle(name, failure)
         self._runs.pop(name, None)
         lifecycle = self._ended(name, failure)
-        if isinstance(failure, ConnectorFencedError):
+        is_fenced = isinstance(failure, ConnectorFencedError)
+        if is_fenced:
             # Two workers would take it from each other forever, so changed files do not restart it either.
             self._begun.pop(name, None)
-        elif lifecycle.phase is Phase.FAILED:
-            self._plan_restart(name, lifecycle.revision)
+        if lifecycle.phase is Phase.FAILED and (
+            is_fenced or not self._plan_restart(name, lifecycle.revision)
+        ):
+            self.one_is_lost.set()
         for answer in self._waiting.pop(name, ()):
             answer.set_result(None)
         self._advance(name)
@@ -199,19 +204,21 @@ class Reconciler:
         else:
             self.all_have_ended.clear()
 
-    def _plan_restart(self, name: str, revision: int) -> None:
+    def _plan_restart(self, name: str, revision: int) -> bool:
+        """Have a connector that has failed restarted later; returns whether it will be."""
         if self._local.once:
-            return
+            return False
         seconds = self._automatic.pause_after_failure(name)
         if seconds is None:
             self._log_no_restart(name)
-            return
+            return False
         _log.warning("Connector %s has failed and is restarted in %g s", name, seconds)
         timer = threading.Timer(
             seconds, self._queue.post, args=[lambda: self._restart_if_failed(name, revision)]
         )
         timer.daemon = True
         timer.start()
+        return True
 
     def _log_no_restart(self, name: str) -> None:
         attempts = self._automatic.attempts(name)
@@ -287,6 +294,7 @@ class Reconciler:
             reason = f"It could not be started: {error}"
             self._kafka.services.emit(ConnectorFailed(connector=name, reason=reason))
         self._ended(name, error)
+        self.one_is_lost.set()
         self._settle(name, error)
         trace = "".join(traceback.format_exception(error))
         # A restart may have set tasks to RESTARTING.

@@ -12,6 +12,7 @@ from typing import Final
 from headrace.config.providers import Resolution
 from headrace.herder.errors import RequestError
 from headrace.herder.protocol import Config
+from headrace.observe.log_format import in_log_context
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +68,9 @@ class Reloads:
         # Unchanged files are not read again.
         self._seen: dict[str, tuple[Resolution, Mapping[Path, Stamp]]] = {}
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="headrace-reloads", daemon=True)
+        self._thread = threading.Thread(
+            target=in_log_context(self._run), name="headrace-reloads", daemon=True
+        )
 
     def start(self) -> None:
         """Start checking."""

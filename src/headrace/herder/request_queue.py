@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.errors import RequestError, ServerError
+from headrace.observe.log_format import in_log_context
 
 _log = logging.getLogger(__name__)
 _CLOSED = "Worker is shutting down"
@@ -101,7 +102,9 @@ class RequestQueue:
         # Keeps requests from being queued after the last item, where they would never be answered.
         self._lock = threading.Lock()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name="headrace-herder", daemon=True)
+        self._thread = threading.Thread(
+            target=in_log_context(self._run), name="headrace-herder", daemon=True
+        )
 
     def start(self) -> None:
         """Start answering."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from headrace import __version__
@@ -150,8 +151,19 @@ class StandaloneHerder:
         Returns the failures by connector. Connectors that do not end in time are left to their leases: they cannot write
         once their process is gone.
         """
-        while not self._is_stopping and not self._reconciler.all_have_ended.wait(_LOOK_SECONDS):
+        self._wait(self._reconciler.all_have_ended)
+        return self._ended()
+
+    def wait_for_failure(self) -> Mapping[str, Exception]:
+        """As :meth:`wait_for_end`, but until one connector has failed that is not restarted: the others end with it."""
+        self._wait(self._reconciler.one_is_lost)
+        return self._ended()
+
+    def _wait(self, event: threading.Event) -> None:
+        while not self._is_stopping and not event.wait(_LOOK_SECONDS):
             pass
+
+    def _ended(self) -> Mapping[str, Exception]:
         runs = self._queue.ask(None, self._reconciler.close)
         self._stop(runs)
         return self._queue.ask(None, self._reconciler.failures)

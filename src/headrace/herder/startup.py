@@ -15,6 +15,7 @@ from headrace.herder.request_queue import RequestQueue, Stages
 from headrace.herder.requests import CreateRequest
 from headrace.herder.services import KafkaReadiness, KafkaServices, LocalServices
 from headrace.herder.statuses import HerderStatuses
+from headrace.observe.log_format import in_log_context
 from headrace.runtime.services import RunSpec
 from headrace.storage.protocols import StoredConnector
 
@@ -52,7 +53,10 @@ class Startup:
         for name in unsettled:
             self._queue.hold(name, f"settling the offsets of connector {name}")
         threading.Thread(
-            target=self._open, args=(unsettled,), name="headrace-opening", daemon=True
+            target=in_log_context(self._open),
+            args=(unsettled,),
+            name="headrace-opening",
+            daemon=True,
         ).start()
 
     def ready(self) -> None:

@@ -47,6 +47,15 @@ class ClientRole(Enum):
     REPLICATION_PRODUCER = "replication-producer"
 
 
+CLIENT_PREFIXES: Final = (
+    *_PREFIXES,
+    *(f"{kind.value}." for kind in ClientKind),
+    *(f"{side.value}.cluster." for side in Side),
+    *(f"{side.value}.{kind.value}." for side in Side for kind in ClientKind),
+)
+"""Prefixes of a connector's keys that are settings of clients."""
+
+
 def client_settings(
     props: Mapping[str, str], side: Side, kind: ClientKind, client_id: str
 ) -> dict[str, str]:

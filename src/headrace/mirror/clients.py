@@ -9,7 +9,7 @@ from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import SettingType, parsed
 from headrace.kafka.batches.decoding import Decoding
-from headrace.kafka.client_config import client_config
+from headrace.kafka.client_config import client_config, servers_problem
 from headrace.kafka.topic_admin import TopicAdmin
 from headrace.kafka.wire.cluster import Cluster, IsolationLevel
 from headrace.kafka.wire.fetcher import FetchSettings
@@ -130,6 +130,10 @@ def target_problems(config: MirrorConnectorConfig) -> Iterator[Problem]:
 def _problems_of(
     config: MirrorConnectorConfig, side: Side, client: Mapping[str, str]
 ) -> Iterator[Problem]:
+    servers = [each.strip() for each in client.get(SERVERS, "").split(",") if each.strip()]
+    if servers and (problem := servers_problem(servers)) is not None:
+        yield _key(config, side, SERVERS), problem
+        return
     try:
         wire_settings(client_config(client).settings)
     except ConfigError as error:

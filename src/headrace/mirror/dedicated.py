@@ -8,7 +8,7 @@ configuration providers stay what they are.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Final
@@ -96,19 +96,18 @@ _WORKER_PREFIXES: Final = (
 )
 # Of a worker that keeps no configurations and statuses in Kafka, and of connectors.
 _NOT_OF_STANDALONE: Final = ("config.storage", "status.storage", "task", "worker", _POLICY)
-_PROCESS_PREFIXES: Final = (
+REST_PREFIXES: Final = (
+    "access.control.allow.",
     "admin.listeners",
-    _PROVIDERS,
-    "headrace.",
     "listeners",
-    "plugin.",
+    "response.http.headers.",
     "rest.",
-    "spark.",
 )
-_PROCESS_KEYS: Final = frozenset(
-    {CLUSTERS, "dedicated.mode.enable.internal.rest", "response.http.headers.config"}
-)
+"""Of the keys by which a flow's worker answers requests."""
+_PROCESS_PREFIXES: Final = (*REST_PREFIXES, _PROVIDERS, "headrace.", "plugin.", "spark.")
+_PROCESS_KEYS: Final = frozenset({CLUSTERS, "dedicated.mode.enable.internal.rest"})
 _FLOW_PREFIXES: Final = (
+    *REST_PREFIXES,
     "admin.",
     "connector.client.config.",
     "consumer.",
@@ -168,6 +167,18 @@ class Flow:
             if not key.startswith(_NOT_OF_STANDALONE)
         }
 
+    def key_in_file(self, key: str, given: Container[str]) -> str:
+        """How the file has *key* of this flow's worker or connectors: the one of its forms that is *given*, or the nearest."""
+        sides = {"source": self.source, "target": self.target}
+        side, _, rest = key.partition(".")
+        alias, rest = (sides[side], rest) if side in sides and rest else (self.target, key)
+        rest = rest.removeprefix("cluster.")
+        part, _, ending = rest.partition(".")
+        common = ending if part in _CLIENTS and is_connection_key(ending) else rest
+        forms = [f"{self.name}.{key}", f"{alias}.{rest}", f"{alias}.{common}", common, key]
+        is_clusters = side in sides or is_connection_key(key)
+        return next((each for each in forms if each in given), forms[1 if is_clusters else 0])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedicatedConfig:
@@ -194,8 +205,11 @@ def dedicated_config(
     Raises :class:`~headrace.connect.errors.ConfigError` with every problem; *where* is the file's path.
     """
     aliases = _aliases(props)
+    repeated = tuple(dict.fromkeys(repeated))
     problems = [*_alias_problems(aliases), *_repeated(repeated, aliases)]
     warnings, misspelt = _unknown(props, aliases)
+    refused = {key for key, _ in problems}
+    warnings = [*warnings, *(_told_last(key) for key in repeated if key not in refused)]
     problems += misspelt
     if not problems:
         problems += _boolean_problems(props, aliases)
@@ -229,9 +243,13 @@ def _alias_problems(aliases: Sequence[str]) -> Iterator[Problem]:
 
 
 def _repeated(keys: Iterable[str], aliases: Sequence[str]) -> Iterator[Problem]:
-    for key in dict.fromkeys(keys):
+    for key in keys:
         if key == CLUSTERS or _of_flow(key, aliases) is not None:
             yield key, "The file has it more than once. Leave one of the lines out."
+
+
+def _told_last(key: str) -> str:
+    return f"The file has '{key}' more than once: the last value counts."
 
 
 def _pairs(aliases: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -259,7 +277,7 @@ def _boolean_problems(props: Mapping[str, str], aliases: Sequence[str]) -> Itera
 
 def _flows(props: Mapping[str, str], aliases: Sequence[str]) -> Iterator[Flow]:
     for source, target in _pairs(aliases):
-        own = under(props, f"{source}{_ARROW}{target}.")
+        own = _own(props, source, target)
         is_enabled = _is_true(own.get("enabled", "false"))
         has_heartbeats = _is_true(own.get(_HEARTBEATS, props.get(_HEARTBEATS, "true")))
         if is_enabled or has_heartbeats:
@@ -300,7 +318,17 @@ def _worker(props: Mapping[str, str], source: str, target: str) -> dict[str, str
         "config.storage.topic": f"mm2-configs.{source}.internal",
         **{f"{role}.converter": _BYTES for role in ("key", "value", "header")},
     }
-    return {**defaults, **_cluster(props, target), **common, **providers}
+    listening = {
+        key: value
+        for key, value in _own(props, source, target).items()
+        if key.startswith(REST_PREFIXES)
+    }
+    return {**defaults, **_cluster(props, target), **common, **providers, **listening}
+
+
+def _own(props: Mapping[str, str], source: str, target: str) -> dict[str, str]:
+    """What the file says of one flow."""
+    return under(props, f"{source}{_ARROW}{target}.")
 
 
 def _connector(props: Mapping[str, str], source: str, target: str, name: str) -> dict[str, str]:
@@ -319,7 +347,12 @@ def _connector(props: Mapping[str, str], source: str, target: str, name: str) ->
     if name == SOURCE_CONNECTOR:
         # Flows of several sources to one target have connectors of the same name.
         defaults[GROUP_KEY] = f"connect-{source}.{target}"
-    return {**defaults, **found, **under(props, f"{source}{_ARROW}{target}.")}
+    own = _own(props, source, target).items()
+    return {
+        **defaults,
+        **found,
+        **{key: value for key, value in own if not key.startswith(REST_PREFIXES)},
+    }
 
 
 def _is_connectors(key: str) -> bool:

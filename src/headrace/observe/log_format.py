@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
-from typing import TextIO
+from functools import partial
+from typing import ParamSpec, TextIO, TypeVar
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -17,6 +20,8 @@ from headrace.observe.secret_masking import Secrets
 
 # Characters kept at each end of a field: more than nearly every traceback has, and a screen or two.
 _KEPT = 8 * 1024
+_Args = ParamSpec("_Args")
+_Result = TypeVar("_Result")
 
 
 def bounded(mask: Callable[[str], str]) -> Processor:
@@ -56,12 +61,14 @@ class LogForm:
 
     *levels* are those of single loggers, by name, which their children inherit.
 
-    *worker* is the worker's id, a field of each JSON object, for logs that combine several workers.
+    *worker* is the worker's id, a field of each JSON object, for logs that combine several workers; with *shows_worker* of
+    each line of words, too, because several workers of one process write them.
     """
 
     level: int = logging.WARNING
     as_json: bool = False
     worker: str | None = None
+    shows_worker: bool = False
     levels: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
@@ -95,8 +102,11 @@ class FormHandler(logging.StreamHandler[TextIO]):
         """*record* as a line; its own fields take precedence over the handler's."""
         for name, value in self._fields.items():
             record.__dict__.setdefault(name, value)
-        if self.form.as_json and self.form.worker is not None:
-            record.__dict__.setdefault("worker", self.form.worker)
+        worker = _one_of_many.get()
+        if worker is None and (self.form.as_json or self.form.shows_worker):
+            worker = self.form.worker
+        if worker is not None:
+            record.__dict__.setdefault("worker", worker)
         return self.secrets.masked(super().format(record), as_json=self.form.as_json)
 
     def _masked(self, text: str) -> str:
@@ -140,6 +150,39 @@ def name_in_logs(worker: str) -> None:
     """Add the id *worker* to later JSON lines; called when it is known."""
     for each in _handlers():
         each.form = replace(each.form, worker=worker)
+
+
+_one_of_many: ContextVar[str | None] = ContextVar("worker", default=None)
+
+
+@contextmanager
+def naming_in_logs(worker: str) -> Generator[None]:
+    """In the block, add the id *worker* to each line, for one of several workers that run in this process.
+
+    It is added to those of this thread, and of threads that are started here with :func:`in_log_context`.
+    """
+    token = _one_of_many.set(worker)
+    try:
+        yield
+    finally:
+        _one_of_many.reset(token)
+
+
+def in_log_context(target: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
+    """*target*, for a thread of its own whose log lines are of the same worker as the caller's."""
+    return partial(copy_context().run, target)
+
+
+def named_form(worker: str | None) -> Callable[[], LogForm]:
+    """What returns the form in use, for the processes of the *worker*; ``None``: of this process's only one."""
+    if worker is None:
+        return form_in_use
+    return lambda: replace(form_in_use(), worker=worker, shows_worker=True)
+
+
+def worker_in_logs() -> str | None:
+    """The worker that this thread's lines name, if several run in this process."""
+    return _one_of_many.get()
 
 
 def form_in_use() -> LogForm:

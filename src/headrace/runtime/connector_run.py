@@ -14,7 +14,7 @@ from headrace.connect.connector import PlannedConnector, SourceConnector
 from headrace.connect.errors import ConnectError, ReplanError, RetriableError
 from headrace.herder.answers import State
 from headrace.observe.events import ConnectorFailed, ConnectorStarted, ConnectorStopped, Waiting
-from headrace.observe.log_format import hide_in_logs
+from headrace.observe.log_format import hide_in_logs, in_log_context
 from headrace.observe.secret_masking import masking_listener, without_secrets
 from headrace.runtime.backoff import Backoff
 from headrace.runtime.fencing import Ownership
@@ -43,7 +43,9 @@ class ConnectorRun:
         self._clock = clock
         self._connector: SourceConnector | None = None
         # A daemon: a stop during an outage must not keep the process alive.
-        self._thread = threading.Thread(target=self._run, name=f"headrace-{spec.name}", daemon=True)
+        self._thread = threading.Thread(
+            target=in_log_context(self._run), name=f"headrace-{spec.name}", daemon=True
+        )
         self.failure: Exception | None = None
 
     @property

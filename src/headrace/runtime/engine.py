@@ -7,6 +7,7 @@ import platform
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -130,3 +131,36 @@ class Capacity:
         """Whether a micro-batch is waiting for slots."""
         with self._changed:
             return bool(self._queue)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataPlane:
+    """What runs a worker's slots; several workers of one process may have the same.
+
+    *capacity* counts the slots that are free, of all of them together. Whoever makes a shared one closes its engine, and not
+    the workers.
+    """
+
+    engine: Engine
+    capacity: Capacity
+    processes: Processes = field(default_factory=LocalProcesses)
+    is_shared: bool = False
+
+    @classmethod
+    def of(cls, engine: Engine, processes: Processes | None = None) -> DataPlane:
+        """The data plane of one worker, which closes *engine*."""
+        return cls(
+            engine=engine,
+            capacity=Capacity(engine.slots),
+            processes=processes or LocalProcesses(),
+        )
+
+    @classmethod
+    def shared(cls, engine: Engine) -> DataPlane:
+        """The data plane of several workers; its maker closes *engine*."""
+        return cls(engine=engine, capacity=Capacity(engine.slots), is_shared=True)
+
+    def close(self) -> None:
+        """End the engine, unless others use it."""
+        if not self.is_shared:
+            self.engine.close()

@@ -174,6 +174,10 @@ class SparkEngine:
             _log.debug("A SQL step could not be checked by Spark: %s", in_short(error))
             return ()
 
+    def warm_up(self) -> None:
+        """Open the session when there is none."""
+        self.session()
+
     def session(self) -> SparkSession:
         """The session, opened and warmed when there is none."""
         return self._keeper.session()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from headrace.runtime.engine import DataPlane
 from headrace.worker.data_plane import spark_engine
-from headrace.worker.standalone import running, serving
+from headrace.worker.standalone import running, serving, stored
 
-__all__ = ["running", "serving", "spark_engine"]
+__all__ = ["DataPlane", "running", "serving", "spark_engine", "stored"]

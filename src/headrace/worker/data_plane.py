@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.spark.engine import SparkEngine
+
+_log = logging.getLogger(__name__)
 
 
 def spark_engine(
@@ -87,6 +90,10 @@ def foreign_modules(connector: SourceConnector, plugins: Iterable[str]) -> froze
 class ShippingEngine(Engine, Protocol):
     """An engine that ships plugins' modules to its slots."""
 
+    def warm_up(self) -> None:
+        """Start what the first run would start, and return when it has started; may be called while one runs."""
+        ...
+
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
         """Ship these top-level modules to every slot of later micro-batches; with *sql* records pass through Spark."""
         ...
@@ -105,6 +112,7 @@ class LazyEngine:
         self._engine: ShippingEngine | None = None
         self._is_making = False
         self._is_closed = False
+        self._is_ahead = False
         self._required = set[str]()
         self._sql = False
         # One thread creates the engine, the others wait; that imports libraries, and waits for nothing else.
@@ -119,6 +127,20 @@ class LazyEngine:
     def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """See :class:`~headrace.runtime.engine.Engine`."""
         self._made().run(tickets, sql_stage)
+
+    def start_ahead(self) -> None:
+        """Start the data plane on a thread, once, so that the first run need not wait; returns at once."""
+        with self._lock:
+            if self._is_ahead:
+                return
+            self._is_ahead = True
+        threading.Thread(target=self._warm_up, name="headrace-ahead", daemon=True).start()
+
+    def _warm_up(self) -> None:
+        try:
+            self._made().warm_up()
+        except Exception as error:  # noqa: BLE001 (the first run meets it again, and reports it)
+            _log.debug("The data plane could not be started ahead: %s", error)
 
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
         """Pass *modules* and *sql* on to the engine, now or when it is created."""
@@ -155,3 +177,8 @@ class LazyEngine:
                     self._is_making = False
                 self._engine.require(self._required, sql=self._sql)
             return self._engine
+
+
+def lazy_engine(config: WorkerConfig, connectors: Sequence[ValidatedConnector] = ()) -> LazyEngine:
+    """Spark as *config* describes it, started by the first run; *connectors* as for :func:`spark_engine`."""
+    return LazyEngine(lambda: spark_engine(config, connectors), slots=config.slots)

@@ -18,7 +18,7 @@ from headrace.kafka.admin import UNREACHABLE, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener
-from headrace.observe.log_format import form_in_use
+from headrace.observe.log_format import named_form, worker_in_logs
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.connector_topic import KafkaConnectorTopic
 from headrace.offsets.java_import import import_java_offsets
@@ -27,7 +27,7 @@ from headrace.offsets.store import LockedOffsetStore, OffsetRecordStore
 from headrace.offsets.target import DriverStore, OffsetTopic
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.driver_offsets import DriverOffsetCommitter
-from headrace.runtime.engine import Capacity, Engine
+from headrace.runtime.engine import DataPlane
 from headrace.runtime.fencing import coordinator_of
 from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
 from headrace.runtime.services import RunSpec, Services, Timing
@@ -176,7 +176,7 @@ def channel_for(config: WorkerConfig, stores: ConnectorOffsetStores) -> Channel:
         copy_later=stores.copies.later_entries,
         host=host,
         port=int(port),
-        log=form_in_use,
+        log=named_form(worker_in_logs()),
     )
 
 
@@ -200,7 +200,7 @@ def opened_services(
     group_id: str,
     worker_id: str,
     emit: EventListener,
-    engine: Callable[[], Engine],
+    data_plane: DataPlane,
     close_later: Callable[[Callable[[], None]], object],
 ) -> Services:
     """The offset store, the channel and the data plane, opened in this order once Kafka has answered.
@@ -216,12 +216,12 @@ def opened_services(
     close_later(stores.close)
     channel = channel_for(config, stores)
     close_later(channel.close)
-    data_plane = engine()
     close_later(data_plane.close)
     services = Services(
-        engine=data_plane,
+        engine=data_plane.engine,
         channel=channel,
-        capacity=Capacity(data_plane.slots),
+        capacity=data_plane.capacity,
+        processes=data_plane.processes,
         offsets=stores,
         configs=storage.configs,
         statuses=storage.statuses,

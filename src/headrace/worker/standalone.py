@@ -21,11 +21,11 @@ from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener, to_all
 from headrace.offsets.administration import OffsetChanges
 from headrace.plugins import PluginConnectorValidator, SqlCheck, ValidatedConnector, no_sql_check
-from headrace.runtime.engine import Engine, LocalProcesses, Processes
+from headrace.runtime.engine import DataPlane, Engine
 from headrace.runtime.services import RunSpec
 from headrace.storage.protocols import StoredConnector
 from headrace.storage.sqlite import SqliteStorage
-from headrace.worker.data_plane import LazyEngine, foreign_modules, spark_engine
+from headrace.worker.data_plane import LazyEngine, foreign_modules, lazy_engine
 from headrace.worker.services import (
     identity,
     keep_identity,
@@ -46,13 +46,13 @@ def serving(
     emit: EventListener,
     worker_id: str | None = None,
     validated: Sequence[ValidatedConnector] = (),
-    engine: Engine | None = None,
-    processes: Processes | None = None,
+    data_plane: DataPlane | None = None,
+    once: bool = False,
 ) -> Generator[StandaloneHerder]:
     """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
 
-    Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *engine*, connectors run
-    on Spark. *worker_id* is the worker's name in statuses. *validated* are connectors that will be requested, and whose
+    Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *data_plane*, connectors run
+    on Spark. With *once*, they end when everything has been read. *worker_id* is the worker's name in statuses. *validated* are connectors that will be requested, and whose
     warnings have been logged. A caller that has already opened the state file passes its storage, and closes it.
     Raises :class:`~headrace.connect.errors.ConfigError` when another process has the state file.
     """
@@ -67,9 +67,9 @@ def serving(
             storage=storage,
             worker_id=worker_id or own_worker_id(),
             emit=emit,
-            engine=engine or LazyEngine(lambda: spark_engine(config, ()), slots=config.slots),
-            processes=processes or LocalProcesses(),
+            data_plane=data_plane or DataPlane.of(lazy_engine(config)),
             validated=validated,
+            once=once,
         ).herder(opened)
 
 
@@ -81,8 +81,7 @@ def running(
     state_file: Path,
     emit: EventListener,
     once: bool = False,
-    engine: Engine | None = None,
-    processes: Processes | None = None,
+    data_plane: DataPlane | None = None,
 ) -> Generator[StandaloneHerder]:
     """A herder of *connectors* alone, which run once its caller calls ``ready``; otherwise as :func:`serving`.
 
@@ -99,16 +98,17 @@ def running(
             worker_id=own_worker_id(),
             emit=emit,
             # One session, with the modules of all connectors from its start.
-            engine=engine
-            or LazyEngine(lambda: spark_engine(config, connectors), slots=config.slots),
-            processes=processes or LocalProcesses(),
+            data_plane=data_plane or DataPlane.of(lazy_engine(config, connectors)),
             validated=connectors,
             once=once,
         ).herder(opened)
-        herder.start_only(
-            [StoredConnector(name=each.name, config=each.given) for each in connectors]
-        )
+        herder.start_only(stored(connectors))
         yield herder
+
+
+def stored(connectors: Sequence[ValidatedConnector]) -> list[StoredConnector]:
+    """*connectors* as they are stored when they are to run."""
+    return [StoredConnector(name=each.name, config=each.given) for each in connectors]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +119,7 @@ class _Worker:
     storage: SqliteStorage
     worker_id: str
     emit: EventListener
-    engine: Engine
-    processes: Processes
+    data_plane: DataPlane
     validated: Sequence[ValidatedConnector] = ()
     once: bool = False
 
@@ -134,8 +133,7 @@ class _Worker:
             self.storage,
             group_id=group_id,
             emit=to_all(self.emit, *_topic_listeners(self.config, self.storage)),
-            engine=self.engine,
-            processes=self.processes,
+            data_plane=self.data_plane,
         )
         opened.callback(kafka.close)
         herder = StandaloneHerder(local, kafka.open)
@@ -149,7 +147,7 @@ class _Worker:
             statuses=storage.statuses,
             topics=storage.topics,
             validator=PluginConnectorValidator(
-                config, group_id, validated=self.validated, sql=_sql_check(self.engine)
+                config, group_id, validated=self.validated, sql=_sql_check(self.data_plane.engine)
             ),
             worker_id=self.worker_id,
             grace=timing(config).grace,
@@ -162,9 +160,9 @@ class _Worker:
         )
 
 
-def _sql_check(data_plane: Engine) -> SqlCheck:
+def _sql_check(engine: Engine) -> SqlCheck:
     """Validation of SQL by Spark, as soon as it runs; none with another data plane."""
-    return data_plane.sql_problems if isinstance(data_plane, LazyEngine) else no_sql_check
+    return engine.sql_problems if isinstance(engine, LazyEngine) else no_sql_check
 
 
 def _topic_listeners(config: WorkerConfig, storage: SqliteStorage) -> list[EventListener]:
@@ -188,16 +186,14 @@ class KafkaOpening:
         *,
         group_id: str,
         emit: EventListener,
-        engine: Engine,
-        processes: Processes,
+        data_plane: DataPlane,
     ) -> None:
         self._config = config
         self._local = local
         self._storage = storage
         self._group_id = group_id
         self._emit = emit
-        self._engine = engine
-        self._processes = processes
+        self._data_plane = data_plane
         # Services that are opened after the end are closed at once.
         self._lock = threading.Lock()
         self._opened = ExitStack()
@@ -213,13 +209,12 @@ class KafkaOpening:
             group_id=self._group_id,
             worker_id=self._local.worker_id,
             emit=self._emit,
-            engine=lambda: self._engine,
+            data_plane=self._data_plane,
             close_later=self._close_later,
         )
         changes = OffsetChanges(services, self._storage.changes)
         ready = replace(
             services,
-            processes=self._processes,
             prepare=_preparing(changes, services.engine),
             once=self._local.once,
         )

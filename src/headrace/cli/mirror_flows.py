@@ -1,0 +1,227 @@
+"""What a MirrorMaker 2 file runs: of each flow a worker on its target, and the connectors that are enabled there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
+
+from headrace.config.aliases import connector_path
+from headrace.config.config_files import read_worker_file, repeated_keys
+from headrace.config.providers import resolved_in
+from headrace.config.spark_cores import machine_cores
+from headrace.config.worker_config import WorkerConfig, unsupported_keys
+from headrace.connect.config import Problem
+from headrace.connect.errors import ConfigError
+from headrace.mirror.classes import JAVA_PACKAGE
+from headrace.mirror.dedicated import (
+    HEARTBEAT_CONNECTOR,
+    REST_PREFIXES,
+    DedicatedConfig,
+    Flow,
+    dedicated_config,
+)
+from headrace.plugins import Plugins, ValidatedConnector, checked_worker
+from headrace.plugins.validation import checked_connector
+from headrace.rest.config import rest_problems
+
+_log = logging.getLogger(__name__)
+
+LISTENERS: Final = "listeners"
+_CLASS: Final = "connector.class"
+_SLOTS: Final = "headrace.slots"
+_STATE_FILE: Final = "state.file"
+_EXACTLY_ONCE: Final = "exactly.once.source.support"
+_INTERNAL_REST: Final = "dedicated.mode.enable.internal.rest"
+# All flows have one Spark session, and one process.
+_FOR_ALL: Final = (_SLOTS, "spark.", "plugin.", _STATE_FILE)
+_SPARKS: Final = ("spark.master", "spark.remote")
+_FEWEST_SLOTS: Final = 2
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorFile:
+    """A file of flows, as it was read; *props* may hold secrets."""
+
+    path: Path
+    props: Mapping[str, str] = field(repr=False)
+    config: DedicatedConfig
+
+    @classmethod
+    def read(cls, path: Path) -> MirrorFile:
+        """The file at *path*, JSON or properties.
+
+        Raises :class:`~headrace.connect.errors.ConfigError` with all that is wrong between its keys.
+        """
+        props = read_worker_file(path)
+        config = dedicated_config(props, repeated=repeated_keys(path), where=str(path))
+        return cls(path=path, props=props, config=config)
+
+    def towards(self, targets: Collection[str]) -> Sequence[Flow]:
+        """The flows to one of the *targets*; all without any."""
+        try:
+            return self.config.towards(targets)
+        except ConfigError as error:
+            raise ConfigError(error.problems, where=str(self.path)) from error
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """Sentences about keys that have no effect."""
+        yield from self.config.warnings
+        if any(key.startswith(REST_PREFIXES) for key in self.config.process):
+            flow = self.config.flows[0].name
+            yield (
+                f"{LISTENERS} and the other keys of REST have an effect for one flow only, as in {flow}.{LISTENERS}: without it "
+                "a flow does not answer requests."
+            )
+        if self.props.get(_INTERNAL_REST, "").strip().lower() == "true":
+            yield (
+                f"{_INTERNAL_REST} has no effect: one process runs a flow alone, and a second one that is started with the "
+                "same file takes it over."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowWorker:
+    """One flow, checked and ready to be started; *answers* says that it has listeners for requests."""
+
+    flow: Flow
+    config: WorkerConfig
+    connectors: Sequence[ValidatedConnector]
+    answers: bool
+
+    @property
+    def name(self) -> str:
+        """The flow's name: ``A->B``."""
+        return self.flow.name
+
+
+def flow_workers(
+    file: MirrorFile, flows: Sequence[Flow], *, once: bool = False
+) -> Sequence[FlowWorker]:
+    """The workers of *flows*, with warnings logged; without those that have nothing to do.
+
+    With *once*, heartbeats are left out: they have no end. Raises :class:`~headrace.connect.errors.ConfigError` with the
+    problems of all of them, by the names that keys have in the file. Asks no broker.
+    """
+    shared = shared_props(file.config.process, tasks_of(flows, once=once))
+    found = list[FlowWorker]()
+    problems = dict[Problem, None]()
+    for flow in flows:
+        try:
+            worker = _flow_worker(file, flow, shared, once=once)
+        except ConfigError as error:
+            problems |= dict.fromkeys(error.problems)
+        else:
+            found += [worker] if worker.connectors else []
+    if problems:
+        raise ConfigError(list(problems), where=str(file.path))
+    return found
+
+
+def tasks_of(flows: Sequence[Flow], *, once: bool = False) -> int:
+    """How many tasks all connectors of *flows* may have together, as far as the machine has cores for one's. Pure."""
+    return sum(
+        1 if name == HEARTBEAT_CONNECTOR else _tasks(given)
+        for flow in flows
+        for name, given in _active(flow, once=once)
+    )
+
+
+def _tasks(given: Mapping[str, str]) -> int:
+    text = given.get("tasks.max", "1").strip()
+    # What is no number is reported with its connector.
+    return min(int(text), machine_cores()) if text.isascii() and text.isdecimal() else 1
+
+
+def shared_props(process: Mapping[str, str], tasks: int) -> dict[str, str]:
+    """The settings of the file that are those of every worker. Pure.
+
+    By default there are as many slots as *tasks*, so that none waits for another's, and at least two.
+    """
+    shared = {key: value for key, value in process.items() if not key.startswith(REST_PREFIXES)}
+    if not any(key in shared for key in (*_SPARKS, _SLOTS)):
+        shared[_SLOTS] = str(max(_FEWEST_SLOTS, tasks))
+    return shared
+
+
+def worker_props(flow: Flow, shared: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:
+    """The configuration of the worker of *flow*, and the keys that MirrorMaker takes and that are left out. Pure.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for keys that cannot be one flow's.
+    """
+    given = flow.standalone_worker
+    misplaced = [(key, _misplaced(key)) for key in given if key.startswith(_FOR_ALL)]
+    if misplaced:
+        raise ConfigError(misplaced)
+    props = {**shared, **given}
+    left_out = unsupported_keys(props)
+    if props.get(_EXACTLY_ONCE, "").strip().lower() == "preparing":
+        left_out |= {_EXACTLY_ONCE}
+    return {key: value for key, value in props.items() if key not in left_out}, left_out
+
+
+def _misplaced(key: str) -> str:
+    if key == _STATE_FILE:
+        return "Each flow has a state file of its own. Give the folder of all of them with --state."
+    return f"All flows of the file have it together: give {key} without a cluster's alias."
+
+
+def _flow_worker(
+    file: MirrorFile, flow: Flow, shared: Mapping[str, str], *, once: bool
+) -> FlowWorker:
+    def in_file(make: Callable[[], _Made]) -> _Made:
+        try:
+            return make()
+        except ConfigError as error:
+            named = [(flow.key_in_file(key, file.props), told) for key, told in error.problems]
+            raise ConfigError(named) from error
+
+    props, left_out = in_file(lambda: worker_props(flow, shared))
+    if left_out:
+        named = ", ".join(sorted(flow.key_in_file(key, file.props) for key in left_out))
+        _log.warning("%s: left out, as there is no distributed worker here: %s", flow.name, named)
+    answers = LISTENERS in props
+    config = in_file(
+        lambda: checked_worker(
+            props,
+            where=flow.name,
+            folder=file.path.absolute().parent,
+            also=rest_problems if answers else None,
+        )
+    )
+    wanted = _wanted(flow, once=once)
+    problems = dict[Problem, None]()
+    connectors = list[ValidatedConnector]()
+    for given in wanted:
+        try:
+            connectors.append(in_file(lambda given=given: _connector(given, config)))
+        except ConfigError as error:
+            problems |= dict.fromkeys(error.problems)
+    if problems:
+        raise ConfigError(list(problems))
+    for made in connectors:
+        for warning in made.warnings:
+            _log.warning("%s, %s: %s", flow.name, made.name, warning)
+    return FlowWorker(flow=flow, config=config, connectors=connectors, answers=answers)
+
+
+def _wanted(flow: Flow, *, once: bool) -> Iterator[Mapping[str, str]]:
+    for name, given in _active(flow, once=once):
+        if connector_path(given[_CLASS]) is None and given[_CLASS].startswith(JAVA_PACKAGE):
+            _log.warning("%s: %s is not supported yet, and not started.", flow.name, name)
+            continue
+        yield given
+
+
+def _active(flow: Flow, *, once: bool) -> Iterator[tuple[str, Mapping[str, str]]]:
+    for name, given in flow.active_connectors.items():
+        if not (once and name == HEARTBEAT_CONNECTOR):
+            yield name, given
+
+
+def _connector(given: Mapping[str, str], worker: WorkerConfig) -> ValidatedConnector:
+    return checked_connector(resolved_in(worker.originals, given), worker, Plugins(worker))

@@ -1,0 +1,225 @@
+"""Runs flows in one process: each a herder on a thread of its own, all of them on one data plane."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from headrace.cli.mirror_flows import FlowWorker
+from headrace.config.config_files import ConnectorFile
+from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.startup import create_or_update
+from headrace.herder.statuses import connector_snapshots
+from headrace.observe.counts import Counts
+from headrace.observe.events import EventListener, to_all
+from headrace.observe.log_format import naming_in_logs
+from headrace.observe.metrics import Metrics
+from headrace.rest.config import RestConfig
+from headrace.rest.listeners import Binding
+from headrace.rest.server import RestServer
+from headrace.runtime.engine import DataPlane
+from headrace.runtime.runs import LEAVE_SECONDS
+from headrace.storage.sqlite import SqliteStorage
+from headrace.worker import serving, stored
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 0.2
+_REMIND_SECONDS: Final = 600.0
+
+
+def state_folder(file: Path, chosen: Path | None, environ: Mapping[str, str]) -> Path:
+    """The folder of the flows' state files: as *chosen*, or one for each *file* below the user's state directory. Pure."""
+    if chosen is not None:
+        return chosen
+    home = Path(environ.get("HOME", "~")).expanduser()
+    states = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
+    mark = hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:8]
+    return states / "headrace" / f"{file.stem}-{mark}"
+
+
+def state_file(folder: Path, flow: str) -> Path:
+    """The state file of a flow, whose name may hold any character. Pure."""
+    return folder / f"{quote(flow, safe='->+@ ')}.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedFlow:
+    """A flow with the files and addresses that only one process may have; *binding* is ``None`` if it has no listeners."""
+
+    worker: FlowWorker
+    storage: SqliteStorage
+    rest: RestConfig | None
+    binding: Binding | None
+
+
+def opened_flows(
+    workers: Sequence[FlowWorker], folder: Path, opened: ExitStack, *, once: bool
+) -> Sequence[OpenedFlow]:
+    """*workers* with their state files and listeners, which *opened* closes.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` when another process has one of them.
+    """
+    found = list[OpenedFlow]()
+    for each in workers:
+        storage = opened.enter_context(closing(SqliteStorage(state_file(folder, each.name))))
+        rest = RestConfig.parse(each.config.originals) if each.answers and not once else None
+        binding = None if rest is None else opened.enter_context(closing(Binding.of(rest)))
+        found.append(OpenedFlow(worker=each, storage=storage, rest=rest, binding=binding))
+    return found
+
+
+class RunningFlow:
+    """One flow, on a thread of its own, until it is stopped, has failed, or is done (*once*)."""
+
+    def __init__(
+        self, flow: OpenedFlow, plane: DataPlane, emit: EventListener, *, once: bool
+    ) -> None:
+        self._flow = flow
+        self._plane = plane
+        self._once = once
+        self._counts = Counts()
+        self._emit = to_all(emit, self._counts)
+        self._stopping = threading.Event()
+        self._herder: StandaloneHerder | None = None
+        # A daemon: what does not end in time is left to its leases.
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self.failure: str | None = None
+        """Why the flow has failed, if it has."""
+
+    @property
+    def name(self) -> str:
+        """The flow's name."""
+        return self._flow.worker.name
+
+    @property
+    def grace(self) -> float:
+        """How many seconds its tasks may take to end."""
+        return self._flow.worker.config.task_shutdown_graceful_timeout_ms / 1e3
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return not self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start it, and return at once."""
+        self._thread.start()
+
+    def ask_to_stop(self) -> None:
+        """Ask it to end in its grace period; returns at once. Any thread may call."""
+        self._stopping.set()
+        herder = self._herder
+        if herder is not None:
+            herder.ask_to_stop()
+            herder.refuse_waiting()
+
+    def join(self, seconds: float) -> None:
+        """Wait until it has ended, at most *seconds*."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        # Other flows have connectors of the same names.
+        with naming_in_logs(self.name):
+            self._run_named()
+
+    def _run_named(self) -> None:
+        flow, worker = self._flow, self._flow.worker
+        try:
+            with serving(
+                worker.config,
+                state_file=flow.storage,
+                emit=self._emit,
+                worker_id=self.name if flow.binding is None else flow.binding.worker_id,
+                validated=worker.connectors,
+                data_plane=self._plane,
+                once=self._once,
+            ) as herder:
+                self._herder = herder
+                failed = () if self._stopping.is_set() else tuple(self._runs_until(herder))
+            if failed:
+                self._fails(f"its {' and '.join(failed)} failed, as logged above")
+        except Exception as error:  # noqa: BLE001 (the exit code and the log report any)
+            # A flow that is stopped before it has reached Kafka ends with an error, too.
+            if not self._stopping.is_set():
+                self._fails(str(error))
+
+    def _fails(self, reason: str) -> None:
+        self.failure = reason
+        _log.error("The flow %s has failed, and does not run any more: %s", self.name, reason)
+
+    def _runs_until(self, herder: StandaloneHerder) -> Sequence[str]:
+        """Run the flow to its end; returns the connectors that have failed."""
+        flow = self._flow
+        if flow.rest is not None and flow.binding is not None:
+            return self._answers(herder, flow.rest, flow.binding)
+        herder.start_only(stored(flow.worker.connectors))
+        herder.ready()
+        return list(herder.wait_for_end() if self._once else herder.wait_for_failure())
+
+    def _answers(
+        self, herder: StandaloneHerder, rest: RestConfig, binding: Binding
+    ) -> Sequence[str]:
+        """Run the flow and answer requests, by which its connectors can be repaired: only a stop ends it."""
+        flow = self._flow
+        files = [
+            ConnectorFile(name=each.name, config=each.given) for each in flow.worker.connectors
+        ]
+        metrics = Metrics(self._counts, partial(connector_snapshots, herder))
+        server = RestServer(herder, rest, binding=binding, metrics=metrics.text)
+        herder.start(only=[each.name for each in files])
+        server.start()
+        try:
+            for sentence in binding.sentences:
+                _log.info("%s", sentence)
+            create_or_update(files, herder)
+            herder.ready()
+            while not (self._stopping.wait(_LOOK_SECONDS) or herder.failure):
+                pass
+            problem = herder.failure
+        finally:
+            herder.refuse_waiting()
+            server.close()
+        if problem is not None and not self._stopping.is_set():
+            raise problem
+        return herder.failed()
+
+
+def run_flows(flows: Sequence[RunningFlow], is_asked_to_stop: Callable[[], bool]) -> bool:
+    """Run *flows* side by side until each has ended, or the process is asked to stop; returns whether one has failed.
+
+    One that has failed is reported again now and then while others run. Those that are stopped get their grace periods; what
+    does not end in time is left to its leases.
+    """
+    for each in flows:
+        each.start()
+    try:
+        reminded = time.monotonic()
+        while not is_asked_to_stop() and not all(each.has_ended for each in flows):
+            # Not an event that the signal handler sets: it may interrupt this thread while it holds the event's lock.
+            time.sleep(_LOOK_SECONDS)
+            if time.monotonic() - reminded >= _REMIND_SECONDS:
+                reminded = time.monotonic()
+                _remind(flows)
+    finally:
+        for each in flows:
+            each.ask_to_stop()
+        deadline = time.monotonic() + max(each.grace for each in flows) + LEAVE_SECONDS
+        for each in flows:
+            each.join(max(0.0, deadline - time.monotonic()))
+    return any(each.failure for each in flows)
+
+
+def _remind(flows: Sequence[RunningFlow]) -> None:
+    for each in flows:
+        if each.failure is not None:
+            _log.error("The flow %s does not run: %s", each.name, each.failure)

@@ -1,0 +1,295 @@
+"""How far a flow is, asked of its two clusters alone, whether or not anything runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.group_offsets import GroupEntry
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import (
+    EARLIEST,
+    LATEST,
+    Cluster,
+    IsolationLevel,
+    TopicMetadata,
+)
+from headrace.kafka.wire.fetcher import FetchedRecords, Fetcher, FetchRange, FetchSettings
+from headrace.mirror.clients import isolation, source_cluster, target_cluster
+from headrace.mirror.positions import Flow, MirrorOffsetCodec, Position, writer_of
+from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.subscription import MirrorSubscriber
+
+_ANSWER_SECONDS: Final = 5.0
+# A whole record batch comes for each time that is asked for.
+_TIMES_SECONDS: Final = 2.0
+_MOST_TIMES: Final = 256
+_EARLIEST_START: Final = "earliest"
+_BROKERS_TIME: Final = 1
+# The base timestamp of such a batch is when its tombstones may go.
+_DELETE_HORIZON: Final = 0x40
+_Answer = TypeVar("_Answer")
+
+_log = logging.getLogger(__name__)
+
+
+class PartitionStatus(NamedTuple):
+    """How far one partition of the source is copied; what is not known is ``None``.
+
+    *end* is up to where it can be read, *copied* the offset that is copied next, *lag* what lies between. *waiting_ms* is the
+    timestamp of the first batch that is not copied. *note* says what is not as it should be.
+    """
+
+    place: TopicPartition
+    remote_topic: str
+    end: int | None = None
+    copied: int | None = None
+    lag: int | None = None
+    waiting_ms: int | None = None
+    note: str | None = None
+
+    def seconds(self, now_ms: float) -> float | None:
+        """For how long the first batch that is not copied has been there; 0 without one."""
+        if self.lag == 0:
+            return 0.0
+        return None if self.waiting_ms is None else max(0.0, (now_ms - self.waiting_ms) / 1e3)
+
+
+class FlowStatus(NamedTuple):
+    """How far a flow is; *problems* say which cluster did not answer, and why."""
+
+    flow: str
+    partitions: Sequence[PartitionStatus]
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """What the source answers of the topics that are copied; partitions whose leader is away have no offsets."""
+
+    cluster_id: str | None
+    topics: Mapping[str, TopicMetadata]
+    beginnings: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+
+    @property
+    def places(self) -> frozenset[TopicPartition]:
+        """The partitions that are copied."""
+        return frozenset(
+            TopicPartition(name, number)
+            for name, topic in self.topics.items()
+            for number in topic.partitions
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredState:
+    """What the group on the target has of the flow; *foreign* are the entries that are not of this flow."""
+
+    positions: Mapping[TopicPartition, Position]
+    foreign: Mapping[TopicPartition, GroupEntry]
+    is_discovered: bool
+
+    @classmethod
+    def of(cls, config: MirrorSourceConfig, entries: Iterable[GroupEntry]) -> StoredState:
+        """*entries*, read as those of the flow that *config* describes. Pure."""
+        flow = Flow.of(config.originals)
+        codec = MirrorOffsetCodec(MirrorOffsetCodec.settings(config.originals))
+        positions = dict[TopicPartition, Position]()
+        foreign = dict[TopicPartition, GroupEntry]()
+        is_discovered = False
+        for entry in entries:
+            found = codec.source(entry)
+            if found is None:
+                foreign[TopicPartition(*entry.place)] = entry
+                continue
+            place = flow.place(found[0])
+            if place is None:
+                is_discovered = True
+            else:
+                positions[place] = Position.of(found[1])
+        return cls(positions=positions, foreign=foreign, is_discovered=is_discovered)
+
+
+def partition_statuses(
+    config: MirrorSourceConfig, source: SourceState | None, stored: StoredState | None
+) -> list[PartitionStatus]:
+    """The partitions that are copied, and those that were and whose topics are gone, sorted. Pure.
+
+    What a cluster that did not answer would say is ``None``. Nothing is said here of when the first batch came that is not
+    copied.
+    """
+    places = frozenset[TopicPartition]() if source is None else source.places
+    positions = {} if stored is None else stored.positions
+    return [
+        _partition_status(config, place, source, stored) for place in sorted(places | {*positions})
+    ]
+
+
+def _partition_status(
+    config: MirrorSourceConfig,
+    place: TopicPartition,
+    source: SourceState | None,
+    stored: StoredState | None,
+) -> PartitionStatus:
+    remote = config.policy.remote_topic(config.source_cluster_alias, place.topic)
+    end = None if source is None else source.ends.get(place)
+    status = PartitionStatus(place, remote, end)
+    if stored is None:
+        return status
+    position = stored.positions.get(place)
+    if position is not None:
+        note = None if source is None else _note(place, position, source)
+        return status._replace(copied=position.next, lag=_between(position.next, end), note=note)
+    other = stored.foreign.get(TopicPartition(remote, place.partition))
+    if other is not None:
+        return status._replace(note=f"its position is of {writer_of(other.metadata)}")
+    begins = stored.is_discovered or config.start == _EARLIEST_START
+    start = source.beginnings.get(place) if begins and source is not None else None
+    return status._replace(lag=_between(start, end))
+
+
+def _between(start: int | None, end: int | None) -> int | None:
+    return None if end is None or start is None else max(0, end - start)
+
+
+def _note(place: TopicPartition, position: Position, source: SourceState) -> str | None:
+    """What a flow that is started would have to say of a position."""
+    if position.cluster_id and source.cluster_id and position.cluster_id != source.cluster_id:
+        return f"its position is of the cluster with the id {position.cluster_id}"
+    topic = source.topics.get(place.topic)
+    if topic is None:
+        return "there is no such topic to copy"
+    if topic.topic_id and position.topic_id and topic.topic_id != position.topic_id:
+        return "the topic was deleted and created again"
+    beginning = source.beginnings.get(place)
+    if beginning is not None and beginning > position.next:
+        return f"{beginning - position.next} offsets were deleted before they were copied"
+    return None
+
+
+class FlowReader:
+    """Asks the two clusters of a flow how far it is. Used by one thread; keeps its connections until it is closed.
+
+    *worker* says how the worker's admin clients reach the target, where the flow's own settings do not.
+    """
+
+    def __init__(self, config: MirrorSourceConfig, worker: Mapping[str, str]) -> None:
+        self._config = config
+        self._source = source_cluster(config)
+        self._target = target_cluster(config, worker)
+        self._times = WaitingTimes(self._source, isolation(config))
+
+    def status(self) -> FlowStatus:
+        """How far the flow is now; a cluster that does not answer within seconds, or refuses, is one of its problems."""
+        problems = list[str]()
+        source = self._asked(self._config.source_cluster_alias, self._source_state, problems)
+        stored = self._asked(self._config.target_cluster_alias, self._stored_state, problems)
+        found = partition_statuses(self._config, source, stored)
+        if source is not None:
+            found = self._times.added(found, source)
+        return FlowStatus(self._config.flow, found, problems)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._source.close()
+        self._target.close()
+
+    def _asked(self, alias: str, ask: Callable[[], _Answer], problems: list[str]) -> _Answer | None:
+        try:
+            return ask()
+        except (RetriableError, TaskFailedError) as error:
+            problems.append(f"{alias}: {error}")
+            return None
+
+    def _source_state(self) -> SourceState:
+        deadline = Deadline.after(_ANSWER_SECONDS)
+        metadata = self._source.metadata(None, deadline)
+        places = MirrorSubscriber(self._config.topics_copied).subscribed(metadata.topics)
+        names = {each.topic for each in places}
+        return SourceState(
+            cluster_id=metadata.cluster_id,
+            topics={name: topic for name, topic in metadata.topics.items() if name in names},
+            beginnings=self._offsets(places, EARLIEST, deadline),
+            ends=self._offsets(places, LATEST, deadline),
+        )
+
+    def _offsets(
+        self, places: Collection[TopicPartition], spec: int, deadline: Deadline
+    ) -> dict[TopicPartition, int]:
+        if not places:
+            return {}
+        level = isolation(self._config)
+        found = self._source.list_offsets(dict.fromkeys(places, spec), deadline, isolation=level)
+        return {place: each.offset for place, each in found.items() if each.offset is not None}
+
+    def _stored_state(self) -> StoredState:
+        deadline = Deadline.after(_ANSWER_SECONDS)
+        entries = self._target.committed_entries(self._config.group_id, None, deadline)
+        return StoredState.of(self._config, entries)
+
+
+class WaitingTimes:
+    """Since when records wait that are not copied: the timestamps of first batches, each fetched by itself, and once.
+
+    Used by one thread.
+    """
+
+    def __init__(self, cluster: Cluster, level: IsolationLevel) -> None:
+        self._cluster = cluster
+        # One batch comes for a partition, however large it is.
+        self._settings = FetchSettings(
+            isolation=level, max_bytes=1, max_partition_bytes=1, max_wait_ms=100
+        )
+        self._known: dict[TopicPartition, tuple[int, int | None]] = {}
+
+    def added(
+        self, statuses: Sequence[PartitionStatus], source: SourceState
+    ) -> list[PartitionStatus]:
+        """*statuses* with these times, as far as the source answers soon; those with the largest lag first."""
+        starts = {
+            each.place: max(each.copied or 0, source.beginnings.get(each.place, 0))
+            for each in sorted(statuses, key=lambda each: -(each.lag or 0))[:_MOST_TIMES]
+            if each.lag
+        }
+        self._known = {
+            place: known
+            for place, known in self._known.items()
+            if starts.get(place, -1) == known[0]
+        }
+        self._fetch({place: start for place, start in starts.items() if place not in self._known})
+        return [
+            each._replace(waiting_ms=self._known.get(each.place, (0, None))[1]) for each in statuses
+        ]
+
+    def _fetch(self, starts: Mapping[TopicPartition, int]) -> None:
+        ranges = [
+            FetchRange(place=place, start=start, end=start + 1) for place, start in starts.items()
+        ]
+        deadline = Deadline.after(_TIMES_SECONDS)
+        with closing(Fetcher(self._cluster, ranges, self._settings)) as fetcher:
+            while not (fetcher.finished or deadline.expired):
+                try:
+                    fetched = fetcher.poll(deadline)
+                except RetriableError:
+                    return
+                except TaskFailedError as error:
+                    _log.debug("A time is not known: %s", error)
+                    continue
+                for each in fetched:
+                    self._known[each.place] = (starts[each.place], first_time(each))
+
+
+def first_time(fetched: FetchedRecords) -> int | None:
+    """The timestamp in milliseconds of the first batch that has something at or after what was asked for. Pure."""
+    for each in fetched.headers:
+        if each.last_offset >= fetched.fetch_offset:
+            has_no_base = each.timestamp_type == _BROKERS_TIME or each.attributes & _DELETE_HORIZON
+            found = each.max_timestamp if has_no_base else each.base_timestamp
+            return found if found >= 0 else None
+    return None

@@ -1,0 +1,188 @@
+"""`headrace mirror` before anything is copied: what is refused, and how flows end whose clusters are away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Shell
+from cli.test_rest_client import words
+from headrace.cli.mirror_process import state_file, state_folder
+from waiting import until
+
+NOWHERE = "127.0.0.1:9"
+FILE = {
+    "clusters": "A, B",
+    "A.bootstrap.servers": NOWHERE,
+    "B.bootstrap.servers": NOWHERE,
+    "A->B.enabled": "true",
+    "B->A.enabled": "true",
+    "emit.heartbeats.enabled": "false",
+    "headrace.start.deadline.ms": "500",
+}
+
+
+def written(folder: Path, **changes: str | None) -> Path:
+    """A file with these *changes*."""
+    path = folder / "mm2.properties"
+    props = {**FILE, **changes}
+    path.write_text("".join(f"{key}={value}\n" for key, value in props.items() if value))
+    return path
+
+
+def command(folder: Path, *arguments: object) -> list[str]:
+    """``headrace mirror`` with these arguments, and its state in *folder*."""
+    (folder / "states").mkdir(exist_ok=True)
+    given = [str(each) for each in arguments]
+    return [sys.executable, "-m", "headrace", "mirror", *given, "--state", str(folder / "states")]
+
+
+def ended(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """How it has ended."""
+    return subprocess.run(
+        command(folder, *arguments), capture_output=True, text=True, check=False, timeout=90
+    )
+
+
+@pytest.mark.parametrize("arguments", [(), ("--once",)], ids=["on", "once"])
+def test_a_flow_whose_cluster_is_away_ends_with_the_reason(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """When its time is over, which another flow's need not be."""
+    file = written(tmp_path, **{"A.headrace.start.deadline.ms": "1500"})
+    done = ended(tmp_path, *arguments, file)
+
+    assert 1 == done.returncode
+    first, second = (
+        line for line in done.stderr.splitlines() if "has failed, and does not run" in line
+    )
+    assert "The flow A->B " in first
+    assert "The flow B->A " in second
+    for line, seconds in ((first, "0.5"), (second, "1.5")):
+        assert f"Kafka at {NOWHERE} was not reached" in line
+        assert f"Gave up after {seconds} s" in line
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"]
+)
+def test_a_signal_ends_all_flows_while_they_wait(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """At once, and no flow has failed then."""
+    file = written(tmp_path, **{"headrace.start.deadline.ms": "60000"})
+    log = tmp_path / "log"
+    with log.open("w") as stream:
+        # Whoever runs the tests in the background may ignore SIGINT; a program that is started does not.
+        process = subprocess.Popen(
+            command(tmp_path, "--once", file),
+            stderr=stream,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        )
+    try:
+        until(lambda: log.read_text().count(f"Waiting for Kafka at {NOWHERE}") == 2, seconds=60)
+        process.send_signal(number)
+        assert code == process.wait(15)
+    finally:
+        process.kill()
+        process.wait()
+    assert "headrace: stopping; once more ends it at once." == log.read_text().splitlines()[-1]
+    assert "has failed" not in log.read_text()
+    assert "worker=A->B" in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"clusters": None}, "clusters: No clusters are named."),
+        ({"clusters": "A, B, A"}, "clusters: A is named twice"),
+        ({"A.bootstrap.servers": None}, "A.bootstrap.servers: The cluster A has no address"),
+        ({"mirror.on.lots": "fail"}, "mirror.on.lots: There is no such setting. Did you mean"),
+        ({"A->B.enabled": "yes"}, "A->B.enabled: yes is neither true nor false."),
+        ({"A->B.enabled": "false", "B->A.enabled": "false"}, "No source->target replication"),
+        (
+            {
+                "clusters": "us.west, B",
+                "us.west.bootstrap.servers": NOWHERE,
+                "us.west->B.enabled": "true",
+            },
+            "us.west",
+        ),
+    ],
+)
+def test_a_file_that_cannot_run_is_refused(
+    shell: Shell, tmp_path: Path, changes: dict[str, str | None], told: str
+) -> None:
+    """Before anything is connected, with the file, the key and what to do."""
+    file = written(tmp_path, **changes)
+    said = shell.failed("mirror", file)
+    assert f"headrace: {file} has " in said
+    assert told in said
+
+
+def test_a_flow_that_is_set_twice_is_refused(shell: Shell, tmp_path: Path) -> None:
+    """The last line would win without a word."""
+    file = written(tmp_path)
+    file.write_text(f"{file.read_text()}A->B.enabled=false\n")
+    assert "A->B.enabled: The file has it more than once." in shell.failed("mirror", file)
+
+
+def test_unknown_keys_are_named_and_do_not_stop_it(tmp_path: Path) -> None:
+    """MirrorMaker takes such a file."""
+    done = ended(tmp_path, "--once", written(tmp_path, colour="red", **{"A->C.topics": "x"}))
+    assert "The configuration 'colour' was supplied but isn't a known config." in done.stderr
+    assert "clusters does not have C" in done.stderr
+    assert "The flow A->B has failed" in done.stderr
+
+
+def test_only_the_flows_to_some_clusters_run(tmp_path: Path) -> None:
+    """As in MirrorMaker's own command."""
+    done = ended(tmp_path, written(tmp_path), "--clusters", "A")
+    assert "The flow B->A has failed" in done.stderr
+    assert "A->B" not in done.stderr
+
+
+def test_a_cluster_that_no_flow_goes_to_is_refused(shell: Shell, tmp_path: Path) -> None:
+    """It may be misspelt."""
+    assert "the target C" in shell.failed("mirror", "--clusters", "A,C", written(tmp_path))
+
+
+def test_a_folder_that_is_not_there_is_not_created(shell: Shell, tmp_path: Path) -> None:
+    """Its name may be misspelt, and the flows' history is elsewhere."""
+    said = shell.failed("mirror", written(tmp_path), "--state", tmp_path / "stats")
+    assert f"--state: The folder {tmp_path}/stats does not exist." in said
+
+
+def test_a_listener_that_is_taken_is_refused(shell: Shell, tmp_path: Path) -> None:
+    """Before either of them runs."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        file = written(tmp_path, **{"B->A.listeners": f"http://127.0.0.1:{port}"})
+        said = shell.failed("mirror", file, "--state", tmp_path)
+    assert "listeners" in said
+    assert "has failed" not in said
+
+
+def test_state_files_are_beside_other_workers_files() -> None:
+    """One folder for each file, one file for each flow, whatever their names hold."""
+    folder = state_folder(Path("/etc/mm2.properties"), None, {"HOME": "/home/x"})
+    assert folder.parent == Path("/home/x/.local/state/headrace")
+    assert folder.name.startswith("mm2-")
+    assert folder != state_folder(Path("/opt/mm2.properties"), None, {"HOME": "/home/x"})
+    assert Path("/var") == state_folder(Path("x"), Path("/var"), os.environ)
+    assert Path("/var/A->B.db") == state_file(Path("/var"), "A->B")
+    assert Path("/var/a%2Fb->c.db") == state_file(Path("/var"), "a/b->c")
+
+
+def test_words_are_completed() -> None:
+    """Of commands and of their options; a file is the shell's to complete."""
+    assert ["plain,mirror"] == words("headrace", "mir")
+    assert ["plain,status"] == words("headrace", "mirror", "st")
+    assert ["plain,--every"] == words("headrace", "mirror", "status", "--e")

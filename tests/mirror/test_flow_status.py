@@ -1,0 +1,168 @@
+"""How far a flow is, from what its two clusters answer."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from headrace.connect.group_offsets import GroupEntry
+from headrace.kafka.batches.headers import BatchHeader
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import PartitionMetadata, TopicMetadata
+from headrace.kafka.wire.fetcher import FetchedRecords
+from headrace.mirror.flow_status import (
+    FlowReader,
+    PartitionStatus,
+    SourceState,
+    StoredState,
+    first_time,
+    partition_statuses,
+)
+from headrace.mirror.positions import DISCOVERED, Flow, MirrorOffsetCodec, Position
+from headrace.mirror.settings import MirrorSourceConfig
+
+PROPS = {
+    "name": "m",
+    "source.cluster.alias": "A",
+    "target.cluster.alias": "B",
+    "source.cluster.bootstrap.servers": "127.0.0.1:9",
+    "target.cluster.bootstrap.servers": "127.0.0.1:9",
+}
+CONFIG = MirrorSourceConfig.parse(PROPS)
+FLOW = Flow("A", "B")
+CODEC = MirrorOffsetCodec(PROPS)
+PLACE = TopicPartition("t", 0)
+TOPIC_ID, OTHER_ID = UUID(int=1), UUID(int=2)
+
+
+def source(begin: int = 0, end: int = 10, **topics: UUID) -> SourceState:
+    """One with these offsets in each of its partitions; by default of one topic."""
+    ids = topics or {"t": TOPIC_ID}
+    return SourceState(
+        cluster_id="one",
+        topics={
+            name: TopicMetadata(name, number, False, None, {0: PartitionMetadata(0, 1, 0, None)})
+            for name, number in ids.items()
+        },
+        beginnings=dict.fromkeys((TopicPartition(each, 0) for each in ids), begin),
+        ends=dict.fromkeys((TopicPartition(each, 0) for each in ids), end),
+    )
+
+
+def stored(*entries: GroupEntry, at: int | None = None, **position: object) -> StoredState:
+    """What the group has: *entries*, and a position."""
+    if at is not None:
+        offset = Position(at, **position).offset  # type: ignore[arg-type]
+        entries = (*entries, CODEC.entry(FLOW.partition(PLACE), offset))
+    return StoredState.of(CONFIG, entries)
+
+
+def the_status(one: SourceState | None, other: StoredState | None) -> PartitionStatus:
+    """That of the one partition."""
+    [found] = partition_statuses(CONFIG, one, other)
+    return found
+
+
+def test_what_lies_between_the_position_and_the_end_is_the_lag():
+    """Both are offsets that come next."""
+    found = the_status(source(end=10), stored(at=7))
+    assert PartitionStatus(PLACE, "A.t", end=10, copied=7, lag=3) == found
+    assert 0 == the_status(source(end=10), stored(at=10)).lag
+
+
+def test_what_has_no_position_is_copied_from_its_beginning():
+    """Unless it was there at first, and the flow starts elsewhere; then that is not known here."""
+    begins = source(begin=4, end=10)
+    assert (None, 6) == the_status(begins, stored())[3:5]
+    latest = MirrorSourceConfig.parse({**PROPS, "mirror.start": "latest"})
+    [found] = partition_statuses(latest, begins, stored())
+    assert found.lag is None
+    discovered = CODEC.entry(FLOW.discovery, DISCOVERED)
+    [found] = partition_statuses(latest, begins, stored(discovered))
+    assert 6 == found.lag
+
+
+def test_a_cluster_that_does_not_answer_leaves_its_part_open():
+    """The other one's is shown."""
+    assert PartitionStatus(PLACE, "A.t", copied=7) == the_status(None, stored(at=7))
+    assert PartitionStatus(PLACE, "A.t", end=10) == the_status(source(), None)
+    assert [] == partition_statuses(CONFIG, None, None)
+
+
+@pytest.mark.parametrize(
+    ("one", "position", "told"),
+    [
+        (source(), {"cluster_id": "other"}, "of the cluster with the id other"),
+        (source(t=OTHER_ID), {"topic_id": TOPIC_ID}, "deleted and created again"),
+        (source(begin=9), {}, "2 offsets were deleted before they were copied"),
+        (source(other=OTHER_ID), {}, "no such topic to copy"),
+        (source(), {"cluster_id": "one", "topic_id": TOPIC_ID, "leader_epoch": 0}, None),
+    ],
+)
+def test_what_would_stop_a_flow_is_noted(
+    one: SourceState, position: dict[str, object], told: str | None
+):
+    """Before anyone starts it."""
+    note = next(
+        each.note
+        for each in partition_statuses(CONFIG, one, stored(at=7, **position))
+        if each.place == PLACE
+    )
+    assert told is note if told is None else told in str(note)
+
+
+def test_a_position_of_someone_else_is_none():
+    """It is said whose it is."""
+    foreign = GroupEntry("A.t", 0, 5, "")
+    found = the_status(source(), stored(foreign))
+    assert (None, None) == (found.copied, found.lag)
+    assert found.note == "its position is of another program"
+
+
+def test_records_wait_since_the_time_of_the_first_one():
+    """No time where nothing waits; not below zero where clocks differ."""
+    waiting = PartitionStatus(PLACE, "A.t", lag=1, waiting_ms=4_000)
+    assert 2.5 == waiting.seconds(6_500)
+    assert 0.0 == waiting.seconds(3_000)
+    assert 0.0 == waiting._replace(lag=0).seconds(6_500)
+    assert waiting._replace(waiting_ms=None).seconds(6_500) is None
+
+
+def header(last: int, base_ms: int, *, max_ms: int = 99, attributes: int = 0) -> BatchHeader:
+    """One of a batch that ends there."""
+    return BatchHeader(0, 61, last, 2, 0, attributes, last, base_ms, max_ms, -1, 1)
+
+
+def fetched(at: int, *headers: BatchHeader) -> FetchedRecords:
+    """What was fetched from *at* on."""
+    return FetchedRecords(
+        place=PLACE,
+        fetch_offset=at,
+        data=memoryview(b""),
+        headers=list(headers),
+        next_offset=at + 1,
+        aborted=(),
+        high_watermark=9,
+        last_stable_offset=9,
+    )
+
+
+def test_the_time_is_that_of_the_first_batch_at_or_behind_the_position():
+    """The broker's own where it has set one, and the last record's where the base is no time."""
+    assert 20 == first_time(fetched(5, header(4, 10), header(6, 20), header(7, 30)))
+    assert 99 == first_time(fetched(5, header(6, 20, attributes=0x08)))
+    assert 99 == first_time(fetched(5, header(6, 20, attributes=0x40)))
+    assert first_time(fetched(5, header(6, -1))) is None
+    assert first_time(fetched(5)) is None
+
+
+def test_clusters_that_are_away_are_problems_of_the_flow(monkeypatch: pytest.MonkeyPatch):
+    """Each by its alias, within a moment."""
+    monkeypatch.setattr("headrace.mirror.flow_status._ANSWER_SECONDS", 0.2)
+    reader = FlowReader(CONFIG, {})
+    flow, partitions, problems = reader.status()
+    reader.close()
+    assert ("A->B", []) == (flow, partitions)
+    assert ["A", "B"] == [each.partition(":")[0] for each in problems]
+    assert all("refused" in each for each in problems)
