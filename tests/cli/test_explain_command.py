@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from doubles.puppets import Puppet, puppet
 from headrace.cli.explain import explain, explained_lines
 from headrace.connect import ConfigError, ConnectError, Explained, SourcePartition, TaskFailedError
 from headrace.storage.sqlite import SqliteStorage
@@ -105,6 +106,19 @@ def test_a_broker_that_is_away_is_reported(scene: Scene):
     assert 0 == result.return_value
     assert "Kafka was not reached" in result.stderr
     assert "would read 2 of 2 objects" in result.stdout
+
+
+def test_offsets_in_a_group_are_asked_for_where_the_tasks_write(scene: Scene):
+    """Whatever the worker has; a cluster that is away is reported."""
+    modules = {"plugin.modules": "doubles.copying_connector", **AT_LEAST_ONCE}
+    puppet("c", Puppet())
+    copying = "doubles.copying_connector:CopyingConnector"
+
+    result = scene.explained(modules, connector_class=copying)
+
+    assert 0 == result.return_value
+    assert "Kafka was not reached" in result.stderr
+    assert "c has nothing to read.\n" == result.stdout
 
 
 def test_offsets_of_the_state_file_count(scene: Scene):

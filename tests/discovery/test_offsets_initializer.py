@@ -250,7 +250,9 @@ def test_e29_a_committed_offset_that_retention_has_deleted_is_reset(
 
 def test_e29_a_committed_offset_that_retention_has_deleted_is_an_error_without_a_strategy():
     """It names partition and offset."""
-    with pytest.raises(TaskFailedError, match=r"not in its log, .*: t-0 at 42 \(its log is from 100 to 200\)\."):
+    with pytest.raises(
+        TaskFailedError, match=r"not in its log, .*: t-0 at 42 \(its log is from 100 to 200\)\."
+    ):
         first(CommittedOffsets(), Log(100, 200), commits={T0: 42})
 
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import FencedError, RecordError
+from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.record import RecordMetadata
 from headrace.kafka.errors import LateRefusalError
 from headrace.kafka.sender import (
@@ -23,12 +25,13 @@ Sent = tuple[str, bytes | None, bytes | None]
 
 @dataclass(slots=True)
 class MemorySender:
-    """Implements ``Sender``. *committed* is what a ``read_committed`` consumer would see, in order.
+    """Implements ``GroupSender``. *committed* is what a ``read_committed`` consumer would see, in order.
 
     Set *fenced* to make every later call fail as after a newer owner's ``open``; put values into
     *refuses* that the client is to refuse, into *refuses_late* those that the broker is to refuse. Values
     that have more than *most_bytes* with their headers are too large, and *partitions* is how many each topic
-    has. *headers* has those of each committed record.
+    has. *headers* has those of each committed record. *forwarded* are committed batches that were not opened, and
+    *groups* the offsets of groups; *calls* tells in which order offsets of groups were sent and removed.
     """
 
     transactional: bool = True
@@ -43,10 +46,19 @@ class MemorySender:
     refuses: set[bytes] = field(default_factory=set[bytes])
     refuses_late: set[bytes] = field(default_factory=set[bytes])
     closed: bool = False
+    forwarded: list[EncodedBatches] = field(default_factory=list[EncodedBatches])
+    groups: dict[str, dict[tuple[str, int], GroupEntry]] = field(
+        default_factory=dict[str, dict[tuple[str, int], GroupEntry]]
+    )
+    calls: list[str] = field(default_factory=list[str])
     _open: bool = False
     _records: list[Sent] = field(default_factory=list[Sent])
     _headers: list[EncodedHeaders] = field(default_factory=list[EncodedHeaders])
     _entries: list[OffsetEntry] = field(default_factory=list[OffsetEntry])
+    _batches: list[EncodedBatches] = field(default_factory=list[EncodedBatches])
+    _group_entries: list[tuple[str, GroupEntry]] = field(
+        default_factory=list[tuple[str, GroupEntry]]
+    )
 
     def open(self) -> None:
         """Nothing to fence in memory."""
@@ -94,6 +106,34 @@ class MemorySender:
         self._refuse_if_fenced()
         self._entries.extend(entries)
 
+    def send_batches(self, batches: EncodedBatches) -> int:
+        """Keep *batches* until commit or flush; those of which it is not known have no gaps."""
+        self._refuse_if_fenced()
+        if self.transactional and not self._open:
+            raise RuntimeError("send_batches was called without a transaction")
+        self._batches.append(batches)
+        known = batches.records
+        return sum(each.at_most for each in batches.headers) if known < 0 else known
+
+    def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
+        """Keep *entries* until commit; without transactions they are committed, after what was flushed."""
+        self._refuse_if_fenced()
+        self.calls.append("send")
+        if not self.transactional:
+            assert not self._records, "offsets of records that are not acknowledged"
+            assert not self._batches, "offsets of batches that are not acknowledged"
+        self._group_entries += [(group, each) for each in entries]
+        if not self.transactional:
+            self._publish()
+
+    def delete_group_offsets(self, group: str, places: Sequence[tuple[str, int]]) -> None:
+        """Remove them at once, as the broker does; never in a transaction."""
+        self._refuse_if_fenced()
+        assert not self._open, "entries cannot be removed in a transaction"
+        self.calls.append("delete")
+        for each in places:
+            self.groups.get(group, {}).pop(each, None)
+
     def commit(self) -> None:
         """Make everything of the transaction visible at once."""
         self._refuse_if_fenced()
@@ -109,6 +149,8 @@ class MemorySender:
         self._records.clear()
         self._headers.clear()
         self._entries.clear()
+        self._batches.clear()
+        self._group_entries.clear()
         self._open = False
         self.aborts += 1
 
@@ -127,6 +169,11 @@ class MemorySender:
         self.committed.extend(self._records)
         self.headers.extend(self._headers)
         self.offsets.update(self._entries)
+        self.forwarded.extend(self._batches)
+        for group, entry in self._group_entries:
+            self.groups.setdefault(group, {})[entry.place] = entry
+        self._batches.clear()
+        self._group_entries.clear()
         self._records.clear()
         self._headers.clear()
         self._entries.clear()

@@ -15,6 +15,8 @@ from uuid import UUID
 with warnings.catch_warnings():
     # kafka-python reads its own schemas in a way that Python 3.11 and 3.12 called outdated.
     warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
+    from kafka.protocol.admin.groups import DescribeGroupsRequest, DescribeGroupsResponse
     from kafka.protocol.admin.transactions import (
         ListTransactionsRequest,
         ListTransactionsResponse,
@@ -24,6 +26,8 @@ with warnings.catch_warnings():
     from kafka.protocol.consumer.group import (
         OffsetCommitRequest,
         OffsetCommitResponse,
+        OffsetDeleteRequest,
+        OffsetDeleteResponse,
         OffsetFetchRequest,
         OffsetFetchResponse,
     )
@@ -54,6 +58,11 @@ with warnings.catch_warnings():
         SaslHandshakeResponse,
     )
 
+    from headrace.kafka.wire.messages import (
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+    )
+
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.settings import WireSettings
@@ -64,8 +73,12 @@ _KINDS = (
     (EndTxnRequest, EndTxnResponse),
     (ProduceRequest, ProduceResponse),
     (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
+    (ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
+    (DescribeConfigsRequest, DescribeConfigsResponse),
+    (DescribeGroupsRequest, DescribeGroupsResponse),
     (FetchRequest, FetchResponse),
     (OffsetCommitRequest, OffsetCommitResponse),
+    (OffsetDeleteRequest, OffsetDeleteResponse),
     (OffsetFetchRequest, OffsetFetchResponse),
     (ListOffsetsRequest, ListOffsetsResponse),
     (ApiVersionsRequest, ApiVersionsResponse),

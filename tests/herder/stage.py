@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from doubles.puppets import PLANNED, PlannedPuppet
-from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.config.connector_config import connector_version
 from headrace.config.providers import FileProvider, Resolution, resolution
 from headrace.connect.errors import ConfigError, ConnectError
@@ -23,6 +22,7 @@ from headrace.herder.requests import CreateRequest, OffsetChange
 from headrace.herder.services import ConnectorValidator, KafkaServices, LocalServices
 from headrace.herder.standalone import StandaloneHerder
 from headrace.observe.events import Event
+from headrace.offsets.connector_stores import OffsetsOwner
 from headrace.runtime.runs import RunWatcher
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.memory import MemoryConfigStore, MemoryStatusStore, MemoryTopicStore
@@ -66,6 +66,10 @@ class Judge:
     def connector_version(self, name: str) -> str | None:
         """That of the one connector that there is."""
         return connector_version(PlannedPuppet) if name == PLANNED else None
+
+    def may_have_offset_group(self, name: str) -> bool:
+        """None has."""
+        return False
 
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
         """An error for each ``wrong``."""
@@ -153,13 +157,13 @@ class FakeChanges:
         self._stage = stage
         self.done: list[tuple[str, str]] = []
         self.entries: list[HistoryEntry] = []
+        self.read_of: list[OffsetsOwner] = []
         self.unsettled: dict[str, ConnectError] = {}
 
-    def read(
-        self, name: str, own: ConnectorOffsetsTopic | None = None
-    ) -> Sequence[ConnectorOffset]:
-        """One."""
-        return [ConnectorOffset(partition=SourcePartition(of=name), offset={"at": 1})]
+    def read(self, connector: OffsetsOwner) -> Sequence[ConnectorOffset]:
+        """One; notes where it was to be read."""
+        self.read_of.append(connector)
+        return [ConnectorOffset(partition=SourcePartition(of=connector.name), offset={"at": 1})]
 
     def history(self, name: str) -> Sequence[HistoryEntry]:
         """As the test says."""

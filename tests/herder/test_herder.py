@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from doubles.puppets import PLANNED
+from headrace.config.client_settings import ConnectorOffsetsGroup
+from headrace.config.providers import Resolution
 from headrace.connect.errors import RetriableError
+from headrace.connect.group_offsets import OffsetGroup
 from headrace.herder.answers import Health, State, TargetState, TaskId
 from headrace.herder.errors import (
     AlreadyExistsError,
@@ -21,12 +26,13 @@ from headrace.herder.errors import (
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest
 from headrace.observe.events import ConnectorFailed
 from headrace.offsets.connector_stores import NamedConnector
+from headrace.runtime.services import RunSpec
 from headrace.storage.memory import MemoryStatusStore
 from headrace.storage.protocols import (
     Status,
     StoredConnector,
 )
-from herder.stage import Stage, config, request
+from herder.stage import Judge, Stage, config, request
 from offsets.own_topics import OWN
 from waiting import until
 
@@ -169,6 +175,36 @@ def test_what_reads_a_deleted_connector_s_own_topic_is_closed() -> None:
         herder.delete("c")
 
     assert [True] == stage.offset_stores.closed()
+
+
+class JudgeOfGroups(Judge):
+    """Its connectors keep their offsets in a group."""
+
+    def may_have_offset_group(self, name: str) -> bool:
+        """They do."""
+        return name == PLANNED
+
+    def run_spec(self, submitted: Resolution) -> RunSpec:
+        """With the group."""
+        own = ConnectorOffsetsGroup(group=OffsetGroup(group_id="g", codec="m:C"), connection={})
+        return replace(super().run_spec(submitted), offsets_group=own)
+
+
+@pytest.mark.parametrize(("judge", "group_id"), [(Judge(), None), (JudgeOfGroups(), "g")])
+def test_offsets_are_read_where_the_connector_keeps_them(
+    judge: Judge, group_id: str | None
+) -> None:
+    """Only of a class that may have a group the configuration is read for that."""
+    stage = Stage(judge=judge)
+    with stage.herder() as herder:
+        herder.create(request())
+        herder.offsets("c")
+        herder.offset_lag("c")
+
+    asked = [
+        each.offsets_group and each.offsets_group.group.group_id for each in stage.changes.read_of
+    ]
+    assert [group_id, group_id] == asked
 
 
 def test_a_deletion_that_takes_too_long_is_reported() -> None:

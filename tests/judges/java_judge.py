@@ -75,11 +75,15 @@ class JavaJudge:
         records = json.loads(
             self._judge.consume(json.dumps({"topic": topic, "config": _dotted(config)}))
         )
-        for record in records:
-            for one, name in ((record, "key"), *((each, "value") for each in record["headers"])):
-                one[name] = None if one[name] is None else base64.b64decode(one[name])
-            record["value"] = None if record["value"] is None else base64.b64decode(record["value"])
-        return records
+        return [_with_bytes(record) for record in records]
+
+    def read_batches(self, data: bytes) -> list[dict[str, Any]]:
+        """What is in batches as a broker keeps them, by the classes with which it checks and reads them."""
+        request = json.dumps({"data": base64.b64encode(data).decode()})
+        batches = json.loads(self._judge.readBatches(request))
+        for batch in batches:
+            batch["records"] = [_with_bytes(record) for record in batch["records"]]
+        return batches
 
 
 @contextmanager
@@ -128,6 +132,16 @@ def _dotted(config: Mapping[str, str]) -> dict[str, str]:
 def _bytes(answer: Mapping[str, str]) -> bytes | Refusal | None:
     found = answer.get("bytes")
     return _refusal(answer) or (None if found is None else base64.b64decode(found))
+
+
+def _with_bytes(record: dict[str, Any]) -> dict[str, Any]:
+    for one, name in (
+        (record, "key"),
+        (record, "value"),
+        *((each, "value") for each in record["headers"]),
+    ):
+        one[name] = None if one[name] is None else base64.b64decode(one[name])
+    return record
 
 
 def _refusal(answer: Mapping[str, str] | None) -> Refusal | None:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from headrace.kafka.client_sender import (
     MAX_BYTES,
     MAX_ROWS,
-    OVERHEAD_BYTES,
-    first_too_large,
     pieces,
     rows,
 )
+from headrace.kafka.send_precheck import OVERHEAD_BYTES, first_too_large
 from headrace.kafka.sender import EncodedRecords
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.kafka.client_sender import SendPrecheck
+from headrace.kafka.send_precheck import SendPrecheck
 from headrace.kafka.sender import EncodedRecords, NoPartitionError
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -10,6 +10,7 @@ from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
+from headrace.offsets.group_codec import GroupChange
 from headrace.offsets.secondary import ConnectorTopicOffsets, SecondaryOffsetWriter
 from headrace.offsets.store import LockedOffsetStore
 from headrace.storage.memory import MemoryOffsetStore
@@ -41,7 +42,7 @@ class Both:
         self.worker = LockedOffsetStore(MemoryOffsetStore())
         self.topic = Topic()
         self.steps: list[tuple[str, Offsets]] = []
-        self.fails = False
+        self.fails = self.aborts = False
         self.copies = SecondaryOffsetWriter(self._copy, retry_seconds=0.01)
         self.offsets = ConnectorTopicOffsets(
             "c", self.topic, worker=self.worker, copies=self.copies
@@ -53,10 +54,16 @@ class Both:
         self.steps.append(("worker", dict(offsets)))
         self.worker.put(connector, offsets)
 
-    def write(self, entries: list[OffsetEntry]) -> None:
+    def commit_records(self, entries: Sequence[OffsetEntry]) -> None:
         """Commit in the connector's topic."""
+        if self.aborts:
+            raise RetriableError("aborted")
         self.steps.append(("own", {}))
         self.topic.store.put_entries(entries)
+
+    def commit_group(self, change: GroupChange) -> None:
+        """Nothing is in a group."""
+        raise AssertionError(change)
 
     def known(self) -> Offsets:
         """What is read."""
@@ -74,7 +81,7 @@ def both() -> Iterator[Both]:
 
 def test_a_commit_goes_to_the_own_topic_and_then_to_the_worker_s(both: Both) -> None:
     """A copy that came first would stay when the commit is aborted."""
-    both.offsets.commit({A: {"at": 1}}, both.write)
+    both.offsets.commit({A: {"at": 1}}, both)
 
     assert both.offsets.settle(20)
     assert [("own", {}), ("worker", {A: {"at": 1}})] == both.steps
@@ -82,10 +89,10 @@ def test_a_commit_goes_to_the_own_topic_and_then_to_the_worker_s(both: Both) -> 
 
 def test_a_removal_goes_to_the_worker_s_first(both: Both) -> None:
     """What is left there would count again when it is gone from the own topic."""
-    both.offsets.commit({A: {"at": 1}, B: {"at": 1}}, both.write)
+    both.offsets.commit({A: {"at": 1}, B: {"at": 1}}, both)
     assert both.offsets.settle(20)
     both.steps.clear()
-    both.offsets.commit({A: None, B: {"at": 2}}, both.write)
+    both.offsets.commit({A: None, B: {"at": 2}}, both)
 
     assert both.offsets.settle(20)
     assert [("worker", {A: None}), ("own", {}), ("worker", {B: {"at": 2}})] == both.steps
@@ -94,23 +101,21 @@ def test_a_removal_goes_to_the_worker_s_first(both: Both) -> None:
 
 def test_a_removal_that_fails_in_the_worker_s_is_not_done_at_all(both: Both) -> None:
     """Nothing is half removed, and whoever asked hears of it."""
-    both.offsets.commit({A: {"at": 1}}, both.write)
+    both.offsets.commit({A: {"at": 1}}, both)
     assert both.offsets.settle(20)
     both.fails = True
 
     with pytest.raises(RetriableError):
-        both.offsets.commit({A: None}, both.write)
+        both.offsets.commit({A: None}, both)
     assert {A: {"at": 1}} == both.known()
 
 
 def test_nothing_is_copied_of_a_commit_that_failed(both: Both) -> None:
     """Its records are read again."""
-
-    def fail(_: object) -> None:
-        raise RetriableError("aborted")
+    both.aborts = True
 
     with pytest.raises(RetriableError):
-        both.offsets.commit({A: {"at": 1}}, fail)
+        both.offsets.commit({A: {"at": 1}}, both)
     assert both.offsets.settle(20)
     assert {} == both.known()
 

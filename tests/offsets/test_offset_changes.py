@@ -10,6 +10,7 @@ import pytest
 from headrace.connect.errors import OffsetsError, RetriableError
 from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, ServerError
 from headrace.observe.secret_masking import Secrets
+from headrace.offsets.connector_stores import NamedConnector
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.protocols import (
     Operation,
@@ -40,12 +41,12 @@ def refused(stage: Stage, *, hook_seconds: float = 20.0) -> RequestError:
 
 def test_offsets_are_read_without_a_connector(stage: Stage):
     """What is committed now, of whatever state; nothing for a name that has nothing."""
-    read = stage.changes().read("c")
+    read = stage.changes().read(NamedConnector(name="c"))
 
     assert {A: {"position": 1}, B: {"position": 5}} == {
         each.partition: each.offset for each in read
     }
-    assert list(stage.changes().read("d")) == []
+    assert list(stage.changes().read(NamedConnector(name="d"))) == []
 
 
 def test_offsets_that_cannot_be_read_are_reported(stage: Stage):
@@ -57,7 +58,7 @@ def test_offsets_that_cannot_be_read_are_reported(stage: Stage):
 
     away = replace(stage, offsets=Away())
     with pytest.raises(ServerError) as caught:
-        away.changes().read("c")
+        away.changes().read(NamedConnector(name="c"))
 
     assert str(caught.value) == "Failed to retrieve offsets for source connector c: away"
     told = (

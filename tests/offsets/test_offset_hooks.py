@@ -12,6 +12,7 @@ from headrace.connect.partition import SourcePartition
 from headrace.connectors.file_stream import FileStreamSourceConnector
 from headrace.connectors.files.connector import FilesConnector
 from headrace.herder.errors import RequestError
+from headrace.offsets.connector_stores import NamedConnector
 from headrace.runtime.services import RunSpec
 from offsets.changing import STORED, Asked, Stage, change, memory_stage
 
@@ -111,7 +112,7 @@ def test_a_mark_is_moved_and_a_reset_takes_all():
     changes = stage.changes()
     changes.alter(files(stage), [change(MARK, {"key": "/d/2"})], who=None)
 
-    assert {MARK, OBJECT} == {each.partition for each in changes.read("c")}
+    assert {MARK, OBJECT} == {each.partition for each in changes.read(NamedConnector(name="c"))}
     assert {"key": "/d/2"} == stage.known()[MARK]
     changes.reset(files(stage), who=None)
     assert stage.known() == {}

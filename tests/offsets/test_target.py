@@ -22,7 +22,7 @@ from headrace.offsets.target import (
         OffsetTopic(name="worker-offsets"),
         OffsetTopic(name="own", has_secondary=True),
         DriverStore(),
-        TargetGroup(group_id="mirror"),
+        TargetGroup(group_id="mirror", codec="mirror.positions:Codec", config={"alias": "a"}),
     ],
 )
 def test_a_target_travels(target: OffsetTarget) -> None:

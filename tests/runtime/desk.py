@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from doubles.memory_group import MemoryGroup
 from doubles.puppets import PlannedPuppet, Puppet, puppet
 from doubles.run_watcher import NoRunWatcher
 from headrace import __version__
@@ -81,6 +82,8 @@ class Desk:
     commit: Callable[[RunSpec, Offsets], None] | None = None
     coordinator: MemoryCoordinator = field(default_factory=MemoryCoordinator)
     prepare: Callable[[RunSpec], None] = lambda _: None
+    spec: RunSpec | None = None
+    group: MemoryGroup = field(default_factory=MemoryGroup)
 
     def __post_init__(self) -> None:
         self.engine = FakeEngine(self.plays)
@@ -106,7 +109,9 @@ class Desk:
             engine=self.engine,
             channel=self.channel,
             capacity=Capacity(self.engine.slots),
-            offsets=ConnectorOffsetStores(desk),
+            offsets=ConnectorOffsetStores(
+                desk, open_group=lambda _: self.group, worker_topic="offsets"
+            ),
             configs=self.configs,
             statuses=self.statuses,
             group_id="g",
@@ -125,7 +130,9 @@ class Desk:
         """Start the connector."""
         puppet("c", Puppet(plan=self.plan))
         run = ConnectorRun(
-            replace(SPEC, max_tasks=self.max_tasks), self.services(), watcher=NoRunWatcher()
+            replace(self.spec or SPEC, max_tasks=self.max_tasks),
+            self.services(),
+            watcher=NoRunWatcher(),
         )
         run.start()
         return run

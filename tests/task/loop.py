@@ -20,7 +20,8 @@ from headrace.connect.partition import OffsetReader, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask
 from headrace.converters import make_converter, make_header_converter
-from headrace.offsets.codec import encoded_key
+from headrace.offsets.codec import encoded_entries, encoded_key
+from headrace.offsets.target import TargetGroup
 from headrace.task.chain import Chain, Stage
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.task.encoding import Encoder
@@ -33,6 +34,8 @@ from headrace.task.transaction_boundary import Boundary, BoundaryRequests
 from headrace.task.transactions import (
     AcknowledgedCommitStrategy,
     CommitStrategy,
+    OffsetsToGroup,
+    OffsetsToTopic,
     TransactionalCommitStrategy,
 )
 from headrace.task.write_pipeline import WritePipeline
@@ -138,6 +141,9 @@ class Loop:
     progress: Progress = field(default_factory=Progress)
     requests: BoundaryRequests = field(default_factory=BoundaryRequests)
     stored: OffsetReader | None = None
+    group: TargetGroup | None = None
+    takes_encoded: bool = False
+    throttle: Throttle = field(default_factory=lambda: Throttle(None))
 
     def __post_init__(self) -> None:
         self.sender = MemorySender(transactional=self.transactional)
@@ -153,13 +159,14 @@ class Loop:
             transaction_seconds=60.0,
             requests=self.requests if self.kind is BoundaryKind.CONNECTOR else None,
             tolerates=self.errors.tolerate,
+            takes_encoded=self.takes_encoded,
         )
         reading = PollLoop(
             self.task,
             self.lease,
             rules,
             self.progress,
-            throttle=Throttle(None),
+            throttle=self.throttle,
             clock=lambda: 0.0,  # type: ignore[arg-type]
         )
         pipeline = self._pipeline()
@@ -212,13 +219,23 @@ class Loop:
                 connector="c",
                 task=0,
             ),
+            forwarder=self.sender,
             boundary=Boundary(kind=self.kind, interval_seconds=self.interval, committed_at=0.0),
         )
 
     def _commits(self) -> CommitStrategy:
+        if self.group is not None:
+            offsets = OffsetsToGroup(self.sender, self.group)
+            if self.transactional:
+                return TransactionalCommitStrategy(self.sender, offsets)
+            return AcknowledgedCommitStrategy(self.sender, offsets.store)
         if self.transactional:
-            return TransactionalCommitStrategy(self.sender, "c", "offsets")
-        return AcknowledgedCommitStrategy(self.sender, "c", self.sender.offsets.update)
+            return TransactionalCommitStrategy(
+                self.sender, OffsetsToTopic(self.sender, "c", "offsets")
+            )
+        return AcknowledgedCommitStrategy(
+            self.sender, lambda offsets: self.sender.offsets.update(encoded_entries("c", offsets))
+        )
 
     def values(self) -> list[str]:
         """What a consumer sees."""

@@ -8,17 +8,23 @@ from typing import Any
 
 import pytest
 
+from doubles.copied_positions import GROUP, encoded
 from doubles.memory_sender import MemorySender
 from doubles.puppets import Puppet, numbered, puppet
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RetriableError, StaleTokenError
+from headrace.connect.task import SourceTask
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.wire_sender import make_wire_sender
 from headrace.offsets.target import OffsetTopic
 from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice
 from headrace.task.slot_report import Outcome, Progress
 from headrace.task.slot_work import SlotWork
-from headrace.task.worker_task import WorkerTask
+from headrace.task.worker_task import WorkerTask, sender_maker
 from task.loop import HeldLease
 
 STRING = PluginChoice(class_name="string")
+BYTES = PluginChoice(class_name="bytes")
 
 
 @dataclass
@@ -105,6 +111,40 @@ def test_a_slot_whose_token_counts_writes() -> None:
     assert slot.run.close()
     assert [("t", None, b"0")] == slot.sender.committed
     assert ["valid"] == slot.driver.asked
+
+
+def test_only_the_wire_s_sender_commits_to_groups() -> None:
+    """The client's does for all else."""
+    assert make_sender is sender_maker(WORK.spec)
+    assert make_wire_sender is sender_maker(with_settings(WORK, offsets=GROUP).spec)
+
+
+@pytest.mark.parametrize(("converter", "takes"), [(BYTES, True), (STRING, False)])
+def test_a_slot_s_task_knows_whether_it_may_pass_batches_on(
+    converter: PluginChoice, *, takes: bool
+) -> None:
+    """And what it passes on is committed with its offset in the group."""
+    seen = list[bool]()
+    sender = WatchedSender()
+
+    def poll(task: SourceTask) -> EncodedBatches | None:
+        seen.append(task.context.takes_encoded)
+        return encoded(3) if takes and len(seen) == 1 else None
+
+    puppet("c", Puppet(poll=poll))
+    run = WorkerTask(
+        with_settings(WORK, offsets=GROUP, key_converter=converter, value_converter=converter),
+        Driver(lambda: True),  # type: ignore[arg-type]
+        HeldLease(),  # type: ignore[arg-type]
+        Progress(),
+        make_sender=lambda *_, **__: sender,
+    )
+
+    assert Outcome.FINISHED is run.run()
+    assert run.close()
+    assert {takes} == set(seen)
+    committed = [each.offset for each in sender.groups.get("copies", {}).values()]
+    assert ([3] if takes else []) == committed
 
 
 def silence() -> bool:

@@ -12,13 +12,18 @@ from pathlib import Path
 import click
 
 from headrace.cli.table import one_line, table_lines
-from headrace.config.client_settings import ConnectorOffsetsTopic, connector_offsets_topic
+from headrace.config.client_settings import (
+    ConnectorOffsetsGroup,
+    ConnectorOffsetsTopic,
+    connector_offsets_topic,
+)
 from headrace.config.config_files import connector_config, read_worker_file
 from headrace.config.connector_config import ConnectorConfig
 from headrace.config.state_file import state_path
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import Explained, PlannedConnector, PlanRequest
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartition
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
@@ -26,10 +31,16 @@ from headrace.kafka.deadline import Deadline
 from headrace.observe.log_format import configure_logging
 from headrace.observe.secret_masking import Secrets, masked_exceptions
 from headrace.offsets.connector_topic import KafkaConnectorTopic
+from headrace.offsets.consumer_group import connector_group
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.secondary import OverlaidOffsets
 from headrace.offsets.store import OffsetSnapshot
-from headrace.plugins import ValidatedConnector, checked_worker, validated_connector
+from headrace.plugins import (
+    ValidatedConnector,
+    checked_worker,
+    offsets_group,
+    validated_connector,
+)
 from headrace.storage.sqlite_file import seen_offsets, seen_setting
 
 _GROUP_ID = "group.id"
@@ -92,21 +103,26 @@ def _reason(one: Explained) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOffsets:
-    """The stored offsets, and a warning if they may not be what the user expects."""
+    """The stored offsets, entries of a group that are none, and a warning if they may not be what the user expects."""
 
     offsets: Mapping[SourcePartition, SourceOffset] = field(
         default_factory=dict[SourcePartition, SourceOffset]
     )
+    unnamed: tuple[GroupEntry, ...] = ()
     warning: str | None = None
 
 
 def stored_offsets(
-    config: WorkerConfig, state_file: Path, connector: ConnectorConfig
+    config: WorkerConfig, state_file: Path, found: ValidatedConnector
 ) -> StoredOffsets:
-    """The offsets of *connector*; none, with a warning, when Kafka is not reached within seconds.
+    """The offsets of the connector; none, with a warning, when Kafka is not reached within seconds.
 
     Raises :class:`~headrace.connect.errors.ConnectError` when they exist but cannot be read.
     """
+    group = offsets_group(found, config)
+    if group is not None:
+        return _in_group(group, found.name, _patience_seconds(config))
+    connector = ConnectorConfig.parse(found.props)
     group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
     own = connector_offsets_topic(connector, config, group_id or "")
     warning = own and _unreached(KafkaAdmin(client_config(own.admin)), _patience_seconds(config))
@@ -117,6 +133,18 @@ def stored_offsets(
     else:
         below = StoredOffsets(offsets=seen_offsets(state_file, connector.name))
     return _overlaid(own, below, connector.name, _patience_seconds(config)) if own else below
+
+
+def _in_group(own: ConnectorOffsetsGroup, connector: str, seconds: float) -> StoredOffsets:
+    warning = _unreached(KafkaAdmin(client_config(own.connection)), seconds)
+    if warning:
+        return StoredOffsets(warning=warning)
+    offsets = connector_group(own, connector)
+    try:
+        snapshot = offsets.current()
+        return StoredOffsets(offsets=snapshot.known(), unnamed=snapshot.unnamed)
+    finally:
+        offsets.close()
 
 
 def _overlaid(
@@ -213,12 +241,13 @@ def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) 
     found = validated_connector(connector_config(connector_config_file), config)
     state_file = state_path(config, worker_config.absolute(), os.environ)
     settings = ConnectorConfig.parse(found.props)
-    stored = stored_offsets(config, state_file, settings)
+    stored = stored_offsets(config, state_file, found)
     if stored.warning:
         click.echo(f"headrace: {stored.warning}", err=True)
     slots = min(settings.tasks_max, config.slots)
     with masked_exceptions(Secrets(values=found.secrets)):
-        rows = explained(found, stored.offsets, slots=slots)
+        seen = OffsetSnapshot(stored.offsets, unnamed=stored.unnamed)
+        rows = explained(found, seen, slots=slots)
     fails = any(each.fails for each in rows)
     if as_json:
         answer = {"connector": found.name, "slots": slots, "fails": fails}
@@ -230,7 +259,7 @@ def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) 
 
 
 def explained(
-    found: ValidatedConnector, offsets: Mapping[SourcePartition, SourceOffset], *, slots: int
+    found: ValidatedConnector, seen: OffsetSnapshot, *, slots: int
 ) -> Sequence[Explained]:
     """What the connector would do with each of its objects.
 
@@ -242,10 +271,9 @@ def explained(
         raise TaskFailedError(
             f"Connector {found.name} is polled and makes no plan: only its running tasks know what to read."
         )
-    seen = OffsetSnapshot(offsets)
     connector.initialize(_Context(seen))
     try:
         connector.start(found.props)
-        return list(connector.explain(PlanRequest(slots=slots, offsets=seen)))
+        return list(connector.explain(PlanRequest(slots=slots, offsets=seen, unnamed=seen.unnamed)))
     finally:
         connector.stop()

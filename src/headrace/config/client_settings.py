@@ -10,6 +10,7 @@ from headrace.config.connector_config import ConnectorConfig
 from headrace.config.worker_config import OVERRIDES, WorkerConfig, policy_name
 from headrace.connect.config import Problem, under
 from headrace.connect.errors import ConfigError
+from headrace.connect.group_offsets import OffsetGroup
 from headrace.kafka.client_config import (
     ClientConfig,
     client_config,
@@ -182,6 +183,19 @@ class ConnectorOffsetsTopic:
     def is_same_named(self) -> bool:
         """Whether the worker's own topic has the same name."""
         return self.worker_connection is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorOffsetsGroup:
+    """A consumer group that holds a connector's source offsets; *connection* is how its tasks reach the cluster."""
+
+    group: OffsetGroup
+    connection: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def reached_as(cls, producer: Mapping[str, str], group: OffsetGroup) -> ConnectorOffsetsGroup:
+        """*group*, reached with the settings of the tasks' *producer*."""
+        return cls(group=group, connection=connection_settings(producer))
 
 
 def connector_offsets_topic(

@@ -418,11 +418,16 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         yield from super().check()
         yield from connector_refusals(self.originals, frozenset(s.name for s in self.settings()))
 
-    def converter(self, role: Role, worker: WorkerConfig) -> PluginChoice:
-        """The converter to use: this connector's with its own settings, or else the worker's with its."""
+    def converter(
+        self, role: Role, worker: WorkerConfig, *, default: PluginChoice | None = None
+    ) -> PluginChoice:
+        """The converter to use: this connector's with its own settings, or else the worker's with its.
+
+        *default* is the one of connectors that pass bytes on, in place of the worker's.
+        """
         named: str | None = getattr(self, f"{role}_converter")
         if named is None:
-            return worker.converter(role)
+            return default or worker.converter(role)
         return PluginChoice(class_name=named, config=self.under(f"{role}.converter."))
 
     def producer(self, worker: WorkerConfig) -> dict[str, str]:

@@ -177,16 +177,20 @@ class SourceConnector(ABC):
         """The consumer group on the target cluster that holds the source offsets with this configuration (KIP-656).
 
         ``None`` (the default): they are in the worker's offset store, or in the topic that ``offsets.storage.topic``
-        names. Pure: called on an instance that is not started, before each start and for each request about offsets.
+        names, which may not be set beside a group. With a group, :attr:`ExactlyOnceSupport.UNSUPPORTED` from
+        :meth:`exactly_once_support` makes the tasks write without transactions, and commit offsets after their records
+        are acknowledged. Pure: called on an instance that is not started, before each start and for each request about
+        offsets.
         """
         return None
 
     def returns_encoded(self, props: Mapping[str, str]) -> bool:
         """Whether the tasks return :class:`~headrace.connect.encoded.EncodedBatches` where they may.
 
-        The default key and value converters of such a connector are those for bytes, whatever the worker's are. Its
+        The default converters of such a connector are those for bytes, whatever the worker's are. Its
         tasks may not return encoded batches with other converters, or transformations: they look at
-        :attr:`~headrace.connect.task.TaskContext.takes_encoded`, and return decoded records then. Pure.
+        :attr:`~headrace.connect.task.TaskContext.takes_encoded`, and return decoded records then. Pure, and called with
+        properties that are not valid, too.
         """
         return False
 

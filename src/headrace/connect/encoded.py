@@ -25,6 +25,12 @@ class EncodedHeader(NamedTuple):
     last_offset: int
     record_count: int
 
+    @property
+    def at_most(self) -> int:
+        """The number of its records, or one that is certainly not exceeded."""
+        span = self.last_offset - self.base_offset + 1
+        return span if self.record_count == UNKNOWN_COUNT else self.record_count
+
     def count_from(self, start: int) -> int:
         """How many of its records have at least the source offset *start*, or :data:`UNKNOWN_COUNT`."""
         if start <= self.base_offset or self.record_count == UNKNOWN_COUNT:
@@ -119,15 +125,17 @@ class EncodedBatches:
             offset={**self.offset, self.moving: moved - (self.next_offset - next_offset)},
         )
 
-    def pieces(self, *, most_bytes: int, most_batches: int) -> Iterator[EncodedBatches]:
-        """Pieces of at most *most_bytes* and *most_batches*, but at least one batch each; itself if it is small enough."""
-        cuts, held = [0], 0
-        for index, each in enumerate(self.data):
-            is_full = held + each.nbytes > most_bytes or index - cuts[-1] >= most_batches
+    def pieces(
+        self, *, most_bytes: int, most_records: int | None = None
+    ) -> Iterator[EncodedBatches]:
+        """Pieces of at most *most_bytes* and *most_records*, but at least one batch each; itself if it is small enough."""
+        cuts, nbytes, records = [0], 0, 0
+        for index, (data, header) in enumerate(zip(self.data, self.headers, strict=True)):
+            nbytes, records = nbytes + data.nbytes, records + header.at_most
+            is_full = nbytes > most_bytes or (most_records is not None and records > most_records)
             if is_full and index > cuts[-1]:
                 cuts.append(index)
-                held = 0
-            held += each.nbytes
+                nbytes, records = data.nbytes, header.at_most
         if len(cuts) == 1:
             yield self
             return

@@ -48,6 +48,9 @@ JAVA_NAMES: Final[Mapping[str, str]] = {
 }
 """Our name for each supported class of Connect's."""
 
+BYTES_CONVERTER: Final = f"{_CONVERTERS}.ByteArrayConverter"
+"""The converter that passes bytes on as they are, by Java's name."""
+
 _NOT_YET = (
     "io.confluent.connect.json.JsonSchemaConverter",
     "io.confluent.connect.protobuf.ProtobufConverter",
@@ -93,6 +96,11 @@ def converter_problems(
     if name is None or (name == "simple" and role != "header"):
         return (("", _unknown(role, class_name, others)),)
     return _config(name).problems(config)
+
+
+def is_bytes(class_name: str) -> bool:
+    """Whether a converter passes bytes on as they are. Pure."""
+    return _KNOWN.get(class_name) == "bytes"
 
 
 def needs_schema(class_name: str) -> bool:

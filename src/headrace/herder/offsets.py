@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from headrace.config.client_settings import OFFSETS_TOPIC_KEY, ConnectorOffsetsTopic
+from headrace.config.client_settings import OFFSETS_TOPIC_KEY
+from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.connect.errors import ConfigError
 from headrace.herder.answers import ConnectorOffset, Created, PartitionLag, PastChange, TargetState
 from headrace.herder.connectors import ConnectorRequests
@@ -23,6 +24,7 @@ from headrace.herder.requests import (
 from headrace.herder.services import KafkaReadiness, LocalServices
 from headrace.offsets.administration import OffsetChanges, partition_lags
 from headrace.offsets.alteration import CreationStep, creation_step
+from headrace.offsets.connector_stores import NamedConnector, OffsetsOwner
 from headrace.offsets.history import past_change
 from headrace.runtime.services import RunSpec
 from headrace.storage.protocols import StoredConnector
@@ -57,10 +59,10 @@ class OffsetRequests:
 
     def offsets(self, name: str) -> Sequence[ConnectorOffset]:
         """The committed offsets."""
-        own = self._offsets_topic(self._queries.stored(name))
+        owner = self._offsets_owner(self._queries.stored(name))
         changes = self._kafka_readiness.kafka().changes
         with self._stages.during(f"reading the offsets of connector {name}"):
-            return changes.read(name, own)
+            return changes.read(owner)
 
     def lag(self, name: str) -> Sequence[PartitionLag]:
         """The committed offsets, with their lag."""
@@ -178,9 +180,14 @@ class OffsetRequests:
         ended = self._queue.ask(stage, lambda: self._reconciler.quiet(name))
         self._reconciler.await_end(name, ended, outcome)
 
-    def _offsets_topic(self, stored: StoredConnector) -> ConnectorOffsetsTopic | None:
-        """Its own offsets topic; a configuration that names none is not parsed any further."""
-        return self._run_spec(stored).offsets_topic if OFFSETS_TOPIC_KEY in stored.config else None
+    def _offsets_owner(self, stored: StoredConnector) -> OffsetsOwner:
+        """The connector with the place of its offsets; only a configuration that may name another than the worker's is parsed."""
+        class_name = stored.config.get(CONNECTOR_CLASS) or ""
+        may_name_one = (
+            OFFSETS_TOPIC_KEY in stored.config
+            or self._local.validator.may_have_offset_group(class_name)
+        )
+        return self._run_spec(stored) if may_name_one else NamedConnector(name=stored.name)
 
     def _run_spec(self, stored: StoredConnector) -> RunSpec:
         validator = self._local.validator

@@ -42,6 +42,10 @@ class ConnectorValidator(Protocol):
         """The version of the connector class *name*; ``None`` if it is unknown. Raises nothing."""
         ...
 
+    def may_have_offset_group(self, name: str) -> bool:
+        """Whether connectors of the class *name* may keep their offsets in a consumer group. Raises nothing."""
+        ...
+
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
         """The validation of *config*; *plugin* is the one in the request's path, if any.
 

@@ -1,4 +1,4 @@
-"""The sender on the client library: checks before sending, and rows handed over in bounded pieces."""
+"""The sender on the client library: rows handed over in bounded pieces."""
 
 # The library's types do not list the functions of pyarrow.compute, nor what arrays hold.
 # pyright: reportAttributeAccessIssue=false, reportUnknownParameterType=false
@@ -14,7 +14,6 @@ from operator import length_hint
 from typing import NamedTuple, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Message as Delivered
 
@@ -25,22 +24,13 @@ from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.errors import kafka_error
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.producer import TrackedProducer, Waiting
-from headrace.kafka.sender import (
-    EncodedRecords,
-    NoPartitionError,
-    OffsetEntry,
-    Sender,
-    TooLargeError,
-)
+from headrace.kafka.send_precheck import SendPrecheck
+from headrace.kafka.sender import EncodedRecords, OffsetEntry, Sender
 
 # Python objects cost several times their Arrow bytes, so only this much of a batch is converted at a time;
 # few enough rows to stay in a core's cache until the client has copied them.
 MAX_ROWS = 2_000
 MAX_BYTES = 4_000_000
-
-# Length, attributes, deltas and the batch's own header, rounded up: a record that fits without them
-# could still be refused by the broker, too late to say which one it was.
-OVERHEAD_BYTES = 100
 
 
 def pieces(records: EncodedRecords, stop: int) -> Iterator[tuple[int, int]]:
@@ -75,39 +65,6 @@ def rows(records: EncodedRecords, start: int, stop: int) -> Rows:
     )
 
 
-def first_too_large(records: EncodedRecords, max_bytes: int) -> int | None:
-    """The first row that a request of *max_bytes* cannot hold, ``None`` when all fit."""
-    if records.headers is None and _at_most(records) <= max_bytes - OVERHEAD_BYTES:
-        return None
-    sizes = _sizes(records)
-    for row in range(len(records)):
-        if sizes[row] + _headers_size(records, row) > max_bytes - OVERHEAD_BYTES:
-            return row
-    return None
-
-
-def _at_most(records: EncodedRecords) -> int:
-    keys = 0 if records.keys is None else _largest(records.keys)
-    return _largest(records.values) + keys
-
-
-def _largest(column: pa.Array) -> int:
-    return cast("int | None", pc.max(pc.binary_length(column)).as_py()) or 0
-
-
-def _sizes(records: EncodedRecords) -> list[int]:
-    sizes = pc.fill_null(pc.binary_length(records.values), 0)
-    if records.keys is not None:
-        sizes = pc.add(sizes, pc.fill_null(pc.binary_length(records.keys), 0))
-    return cast("list[int]", sizes.to_pylist())
-
-
-def _headers_size(records: EncodedRecords, row: int) -> int:
-    if records.headers is None:
-        return 0
-    return sum(len(key) + len(value or b"") + 10 for key, value in records.headers[row])
-
-
 def _timestamps(records: EncodedRecords, start: int, stop: int) -> Iterable[int]:
     given = records.timestamps
     if given is None or isinstance(given, int):
@@ -124,67 +81,6 @@ def _timestamp(given: int | None) -> int:
 
 def _taken(column: pa.Array, start: int, stop: int) -> list[bytes | None]:
     return cast("list[bytes | None]", column.slice(start, stop - start).to_pylist())
-
-
-# The partition count is refreshed for a missing partition, but not for each of a file's records.
-_FRESH_SECONDS = 5.0
-
-
-class SendPrecheck:
-    """Refuses records that a producer with requests of *max_bytes* cannot send; one thread owns it.
-
-    *partitions* asks Kafka for a topic's partition count, and raises ``TaskFailedError`` when it is not available.
-    """
-
-    def __init__(self, partitions: Callable[[str], int], *, max_bytes: int, clock: Clock) -> None:
-        self._partitions = partitions
-        self._max_bytes = max_bytes
-        self._clock = clock
-        self._known = dict[str, tuple[int | None, float]]()
-
-    def check(self, records: EncodedRecords) -> None:
-        """Raise :class:`~headrace.kafka.sender.UnsendableError` with the first row that cannot be sent."""
-        self._refuse_too_large(records)
-        if records.partition is not None and len(records):
-            self._refuse_lacking(records.topic, records.partition)
-
-    def _refuse_too_large(self, records: EncodedRecords) -> None:
-        row = first_too_large(records, self._max_bytes)
-        if row is not None:
-            raise TooLargeError(
-                f"a record for topic {records.topic!r} is too large: with its key and headers it does not "
-                f"fit into {self._max_bytes} bytes.",
-                row=row,
-                advice="Raise max.request.size of this producer and max.message.bytes of the topic.",
-            )
-
-    def _refuse_lacking(self, topic: str, partition: int) -> None:
-        count = self._count(topic, partition)
-        if count is None or partition < count:
-            return
-        there = "partition 0 only" if count == 1 else f"the partitions 0 to {count - 1}"
-        raise NoPartitionError(
-            f"The record's topic {topic!r} has no partition {partition}: it has {there}.",
-            row=0,
-            advice="Use one of these, or add partitions to the topic.",
-        )
-
-    def _count(self, topic: str, wanted: int) -> int | None:
-        """The partition count of *topic*, refreshed when *wanted* is beyond it; ``None`` when it is unknown."""
-        count, asked_at = self._known.get(topic, (None, None))
-        if count is not None and wanted < count:
-            return count
-        if asked_at is None or self._clock() >= asked_at + _FRESH_SECONDS:
-            count = self._counted(topic)
-            self._known[topic] = count, self._clock()
-        return count
-
-    def _counted(self, topic: str) -> int | None:
-        try:
-            return self._partitions(topic)
-        except TaskFailedError:
-            # Writing to the topic raises the cause, with its own advice.
-            return None
 
 
 OPEN_SECONDS = 60.0

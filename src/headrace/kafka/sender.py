@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -171,5 +171,6 @@ class GroupOffsetSender(Protocol):
         ...
 
 
+@runtime_checkable
 class GroupSender(Sender, BatchForwarder, GroupOffsetSender, Protocol):
     """A sender of records, whole record batches, and offsets of groups."""

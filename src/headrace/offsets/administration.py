@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 
-from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.connect.errors import (
     ConnectError,
     ConnectorFencedError,
@@ -32,7 +31,7 @@ from headrace.offsets.alteration import (
     difference,
 )
 from headrace.offsets.codec import json_text
-from headrace.offsets.connector_stores import NamedConnector
+from headrace.offsets.connector_stores import OffsetsOwner
 from headrace.offsets.history import listed, refuse_undo, undoable
 from headrace.offsets.validation import OffsetHooks, initial_offsets_of, offsets_to_alter, verdict
 from headrace.runtime.services import RunSpec, Services
@@ -83,21 +82,12 @@ class OffsetChanges:
         self._hook_seconds = hook_seconds
         self._now_ms = now_ms
 
-    def read(
-        self, name: str, own: ConnectorOffsetsTopic | None = None
-    ) -> Sequence[ConnectorOffset]:
-        """The committed offsets of *name*; works in every state, and for names without a connector.
-
-        *own* is the connector's own topic of offsets, if it has one.
-        """
+    def read(self, connector: OffsetsOwner) -> Sequence[ConnectorOffset]:
+        """The committed offsets of *connector*; works in every state, and for names without a connector."""
         try:
-            known = (
-                self._services.offsets.of(NamedConnector(name=name, offsets_topic=own))
-                .current()
-                .known()
-            )
+            known = self._services.offsets.of(connector).current().known()
         except ConnectError as error:
-            failure = f"Failed to retrieve offsets for source connector {name}: {error}"
+            failure = f"Failed to retrieve offsets for source connector {connector.name}: {error}"
             _log.error("%s", failure)
             raise ServerError(failure) from error
         return [
@@ -247,12 +237,15 @@ class OffsetChanges:
         return "" if handled is None else success(change.operation, handled=handled)
 
     def _tried(self, spec: RunSpec, change: Change) -> str:
+        writer = OffsetWriter(spec, self._services)
         with change.in_step(CreationStep.WIPING_OFFSETS):
-            known = OffsetWriter(spec, self._services).known()
+            known = writer.known()
         wanted = change.wanted(known)
         if wanted is None:
             return ""
-        return preview(difference(known, wanted.store), verdict(spec.connector))
+        with change.in_step(CreationStep.VALIDATING_OFFSETS):
+            changing = difference(known, writer.as_stored(wanted.store))
+        return preview(changing, verdict(spec.connector))
 
     def _hooks(self, spec: RunSpec) -> OffsetHooks:
         return OffsetHooks(spec, seconds=self._hook_seconds)

@@ -10,10 +10,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from headrace.connect.errors import ConnectError, ConnectorFencedError, RetriableError
+from headrace.connect.errors import (
+    ConnectError,
+    ConnectorFencedError,
+    OffsetsError,
+    RetriableError,
+)
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
-from headrace.herder.errors import RequestError, ServerError
+from headrace.herder.errors import BadRequestError, RequestError, ServerError
 from headrace.offsets.codec import encoded_value
 from headrace.offsets.store import OffsetSnapshot
 from headrace.offsets.target import DriverStore
@@ -106,6 +111,17 @@ class OffsetWriter:
         with self._server_errors(late=late, failed=self._failed):
             self._read = self._services.offsets.of(self._spec).current()
             return self._read.known()
+
+    def as_stored(self, offsets: Offsets) -> Offsets:
+        """*offsets* as :meth:`known` has them once they are committed.
+
+        Raises :class:`~headrace.herder.errors.BadRequestError` for what cannot be stored.
+        """
+        with self._server_errors(late=self._failed, failed=self._failed):
+            try:
+                return self._services.offsets.of(self._spec).as_stored(offsets)
+            except OffsetsError as error:
+                raise BadRequestError(self._spec.secrets.masked(str(error))) from error
 
     def write(self, offsets: Offsets) -> None:
         """Commit *offsets*, which were derived from :meth:`known`: all or none if there are transactions."""
@@ -276,8 +292,9 @@ class ChangeMaker:
             self._writer.release()
             return None
         with step(CreationStep.VALIDATING_OFFSETS):
+            # Before the hook, which may change what nobody takes back.
+            changing = difference(known, self._writer.as_stored(wanted.store))
             handled = self._hooks.alter(wanted.ask, wanted.visible)
-        changing = difference(known, wanted.store)
         if changing or change.stored is not None:
             with step(CreationStep.WIPING_OFFSETS), self._writer.storing():
                 intent = self._store.begin(_intent(self._name, change, changing, now_ms), keep)

@@ -7,11 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from headrace.config.client_settings import ConnectorOffsetsTopic
+from headrace.config.client_settings import ConnectorOffsetsGroup, ConnectorOffsetsTopic
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.task import Offsets
+from headrace.offsets.consumer_group import (
+    GroupClient,
+    GroupOffsets,
+    connector_group,
+    open_group,
+)
 from headrace.offsets.secondary import ConnectorTopic, ConnectorTopicOffsets, SecondaryOffsetWriter
-from headrace.offsets.store import LockedOffsetStore, OffsetSnapshot, WriteEntries
+from headrace.offsets.store import LockedOffsetStore, OffsetSnapshot, OffsetTransaction
 from headrace.offsets.target import OffsetTarget, OffsetTopic
 
 
@@ -34,8 +40,22 @@ class ConnectorOffsets(Protocol):
         """Commit *offsets*; ``None`` removes."""
         ...
 
-    def commit(self, offsets: Offsets, write: WriteEntries) -> None:
-        """Have *write* commit *offsets*, with tombstones for their other keys, to the store to which the tasks write."""
+    def commit(self, offsets: Offsets, transaction: OffsetTransaction) -> None:
+        """Have *transaction* commit *offsets* to the store to which the tasks write; what else stored them is removed."""
+        ...
+
+    def as_stored(self, offsets: Offsets) -> Offsets:
+        """*offsets* in the form in which :meth:`current` has them once they are committed.
+
+        Raises :class:`~headrace.connect.errors.OffsetsError` for what cannot be stored.
+        """
+        ...
+
+    def refuse_other_users(self) -> None:
+        """Raise :class:`~headrace.connect.errors.TaskFailedError` when others use the store as something else.
+
+        Called at each start, once the connector has no other driver.
+        """
         ...
 
     def catch_up(self) -> None:
@@ -77,10 +97,17 @@ class WorkerOffsets:
         self._copies.finish(self._connector)
         self._store.put(self._connector, offsets)
 
-    def commit(self, offsets: Offsets, write: WriteEntries) -> None:
-        """Have *write* commit *offsets*, with tombstones for their other keys."""
+    def commit(self, offsets: Offsets, transaction: OffsetTransaction) -> None:
+        """Have *transaction* commit *offsets*, with tombstones for their other keys."""
         self._copies.finish(self._connector)
-        write(self._store.entries_for(self._connector, offsets))
+        transaction.commit_records(self._store.entries_for(self._connector, offsets))
+
+    def as_stored(self, offsets: Offsets) -> Offsets:
+        """*offsets* themselves."""
+        return offsets
+
+    def refuse_other_users(self) -> None:
+        """Do nothing: only workers write to their store."""
 
     def catch_up(self) -> None:
         """Write pending copies now: slots write to the same store."""
@@ -124,9 +151,16 @@ class SameNamedTopicOffsets:
         """See ``ConnectorOffsets``."""
         self._location().put(offsets)
 
-    def commit(self, offsets: Offsets, write: WriteEntries) -> None:
+    def commit(self, offsets: Offsets, transaction: OffsetTransaction) -> None:
         """See ``ConnectorOffsets``."""
-        self._location().commit(offsets, write)
+        self._location().commit(offsets, transaction)
+
+    def as_stored(self, offsets: Offsets) -> Offsets:
+        """*offsets* themselves, wherever they are."""
+        return offsets
+
+    def refuse_other_users(self) -> None:
+        """Do nothing: only workers write to either topic."""
 
     def catch_up(self) -> None:
         """See ``ConnectorOffsets``."""
@@ -142,6 +176,7 @@ class SameNamedTopicOffsets:
 
 _Pairs = frozenset[tuple[str, str]]
 _Location = tuple[str, _Pairs, _Pairs, _Pairs]
+_GroupLocation = tuple[str, str, _Pairs, _Pairs]
 
 
 class OffsetsOwner(Protocol):
@@ -157,6 +192,11 @@ class OffsetsOwner(Protocol):
         """Its own topic of source offsets, if it has one."""
         ...
 
+    @property
+    def offsets_group(self) -> ConnectorOffsetsGroup | None:
+        """The consumer group that holds its source offsets, if that is one."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedConnector:
@@ -164,6 +204,7 @@ class NamedConnector:
 
     name: str
     offsets_topic: ConnectorOffsetsTopic | None = None
+    offsets_group: ConnectorOffsetsGroup | None = None
 
 
 class OpenedConnectorTopic(ConnectorTopic, Protocol):
@@ -182,8 +223,10 @@ class ConnectorOffsetStores:
     """The offset stores of all connectors of a worker. Any thread may call. The caller closes *worker*, its own store.
 
     *open_topic* opens a connector's own topic, which stays open while a connector may need it: reopening means
-    reading all of it. Connectors that name the same topic in the same way share it. A caller that still reads a
-    closed store gets a :class:`~headrace.connect.errors.RetriableError`, and a new store when it retries.
+    reading all of it. Connectors that name the same topic in the same way share it. *open_group* makes a client for the
+    group of a connector, which no other connector uses. *worker_topic* is the topic that *worker* is in, if it is in one. A
+    caller that still reads a closed store gets a
+    :class:`~headrace.connect.errors.RetriableError`, and a new store when it retries.
     """
 
     def __init__(
@@ -192,16 +235,23 @@ class ConnectorOffsetStores:
         *,
         copies: SecondaryOffsetWriter | None = None,
         open_topic: Callable[[ConnectorOffsetsTopic], OpenedConnectorTopic] | None = None,
+        open_group: Callable[[ConnectorOffsetsGroup], GroupClient] = open_group,
+        worker_topic: str | None = None,
     ) -> None:
         self.worker = worker
         self.copies = copies or SecondaryOffsetWriter(worker.put)
         self._open_topic = open_topic
+        self._open_group = open_group
+        self._worker_topic = worker_topic
         self._lock = threading.Lock()
         self._topics: dict[_Location, OpenedConnectorTopic] = {}
         self._offsets: dict[tuple[str, _Location], ConnectorOffsets] = {}
+        self._groups: dict[tuple[str, _GroupLocation], GroupOffsets] = {}
 
     def of(self, connector: OffsetsOwner) -> ConnectorOffsets:
         """The offsets of *connector*; this call contacts no broker."""
+        if connector.offsets_group is not None:
+            return self._of_group(connector.name, connector.offsets_group)
         own = connector.offsets_topic
         if own is None:
             return WorkerOffsets(self.worker, connector.name, self.copies)
@@ -216,24 +266,41 @@ class ConnectorOffsetStores:
 
         Blocks while another thread reads such a store.
         """
-        own = connector.offsets_topic
+        own, group = connector.offsets_topic, connector.offsets_group
         kept = None if own is None else (connector.name, _location(own))
+        kept_group = None if group is None else (connector.name, _group_location(group))
         with self._lock:
+            names_groups = [each for each in self._groups if each[0] == connector.name]
+            left = [self._groups.pop(each) for each in names_groups if each != kept_group]
             for key in [each for each in self._offsets if each[0] == connector.name]:
                 if key != kept:
                     del self._offsets[key]
             used = {place for _, place in self._offsets}
             unused = [self._topics.pop(place) for place in self._topics.keys() - used]
-        for each in unused:
+        for each in (*left, *unused):
             each.close()
 
     def close(self) -> None:
         """Write pending copies, and close the stores that were opened here."""
         self.copies.close()
         with self._lock:
-            opened, self._topics, self._offsets = list(self._topics.values()), {}, {}
+            opened = [*self._topics.values(), *self._groups.values()]
+            self._topics, self._offsets, self._groups = {}, {}, {}
         for each in opened:
             each.close()
+
+    def _of_group(self, name: str, own: ConnectorOffsetsGroup) -> GroupOffsets:
+        key = (name, _group_location(own))
+        with self._lock:
+            if key not in self._groups:
+                self._groups[key] = connector_group(
+                    own,
+                    name,
+                    self._open_group,
+                    worker=self.worker,
+                    worker_topic=self._worker_topic,
+                )
+            return self._groups[key]
 
     def _opened(self, name: str, own: ConnectorOffsetsTopic) -> ConnectorOffsets:
         topic = self._topic(own)
@@ -256,6 +323,11 @@ class ConnectorOffsetStores:
 
 def _location(own: ConnectorOffsetsTopic) -> _Location:
     return own.topic, _pairs(own.reader), _pairs(own.writer), _pairs(own.admin)
+
+
+def _group_location(own: ConnectorOffsetsGroup) -> _GroupLocation:
+    group = own.group
+    return group.group_id, group.codec, _pairs(group.config), _pairs(own.connection)
 
 
 def _pairs(settings: Mapping[str, str]) -> _Pairs:

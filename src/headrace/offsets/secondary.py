@@ -13,7 +13,7 @@ from headrace.connect.partition import OffsetsByNames, SourceOffset, SourceParti
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
 from headrace.offsets.codec import decoded_entries
-from headrace.offsets.store import LockedOffsetStore, OffsetSnapshot, WriteEntries
+from headrace.offsets.store import LockedOffsetStore, OffsetSnapshot, OffsetTransaction
 from headrace.offsets.target import OffsetTarget
 
 _log = logging.getLogger(__name__)
@@ -335,10 +335,17 @@ class ConnectorTopicOffsets:
         store = self._topic.ensured()
         self._around(offsets, lambda: store.put(self._connector, offsets))
 
-    def commit(self, offsets: Offsets, write: WriteEntries) -> None:
-        """Have *write* commit *offsets*, with tombstones for their other keys in the connector's topic."""
+    def commit(self, offsets: Offsets, transaction: OffsetTransaction) -> None:
+        """Have *transaction* commit *offsets*, with tombstones for their other keys in the connector's topic."""
         entries = self._topic.ensured().entries_for(self._connector, offsets)
-        self._around(offsets, lambda: write(entries))
+        self._around(offsets, lambda: transaction.commit_records(entries))
+
+    def as_stored(self, offsets: Offsets) -> Offsets:
+        """*offsets* themselves."""
+        return offsets
+
+    def refuse_other_users(self) -> None:
+        """Do nothing: only workers write to such a topic."""
 
     def catch_up(self) -> None:
         """Have offsets copied soon that are in the connector's topic and not in the worker's store."""

@@ -10,16 +10,31 @@ from contextlib import contextmanager
 from typing import Final, Protocol
 
 from headrace.connect.errors import RetriableError
+from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
 from headrace.offsets.codec import decoded_entries
+from headrace.offsets.group_codec import GroupChange
 
 CLOSED: Final = (
     "This offset store was closed, because the connector has new settings or the worker is shutting down. "
     "Retry the request."
 )
 """The error of a store that was closed while it was in use."""
+
+
+class OffsetTransaction(Protocol):
+    """Commits the offsets of one connector in a transaction of the caller's, in the form that the store asks for."""
+
+    def commit_records(self, entries: Sequence[OffsetEntry]) -> None:
+        """Commit *entries*, records of the topic to which the connector's tasks write."""
+        ...
+
+    def commit_group(self, change: GroupChange) -> None:
+        """Commit *change* to the group to which the connector's tasks commit."""
+        ...
+
 
 WriteEntries = Callable[[Sequence[OffsetEntry]], None]
 """Commits records of an offsets topic."""
@@ -179,10 +194,19 @@ class LockedOffsetStore:
 
 
 class OffsetSnapshot:
-    """Committed offsets at one moment; ``KnownOffsets`` for connectors."""
+    """Committed offsets at one moment; ``KnownOffsets`` for connectors.
 
-    def __init__(self, offsets: Mapping[SourcePartition, SourceOffset]) -> None:
+    *unnamed* are entries of the connector's consumer group that are no offsets of its.
+    """
+
+    def __init__(
+        self,
+        offsets: Mapping[SourcePartition, SourceOffset],
+        *,
+        unnamed: tuple[GroupEntry, ...] = (),
+    ) -> None:
         self._offsets = offsets
+        self.unnamed = unnamed
 
     def offset(self, partition: SourcePartition) -> SourceOffset | None:
         """The committed offset of *partition*, or ``None``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 
@@ -25,9 +25,15 @@ class DriverStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroup:
-    """A consumer group on the cluster that the tasks write to, for the mirror (KIP-656)."""
+    """A consumer group on the cluster that the tasks write to, with which nobody consumes (KIP-656).
+
+    *codec* is the path ``module:Class`` of the :class:`~headrace.connect.group_offsets.GroupOffsetCodec` that makes its
+    entries, and *config* are the codec's settings.
+    """
 
     group_id: str
+    codec: str
+    config: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 OffsetTarget = OffsetTopic | DriverStore | TargetGroup

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.plugins.connector_plugins import Plugins
-from headrace.plugins.connector_spec import ValidatedConnector, run_spec
+from headrace.plugins.connector_spec import ValidatedConnector, offsets_group, run_spec
 from headrace.plugins.connector_validator import PluginConnectorValidator
 from headrace.plugins.discovery import PluginPath
 from headrace.plugins.sql_step import SqlCheck, no_sql_check
@@ -18,6 +18,7 @@ __all__ = [
     "ValidatedConnector",
     "checked_worker",
     "no_sql_check",
+    "offsets_group",
     "run_spec",
     "validated_connector",
     "validated_connectors",

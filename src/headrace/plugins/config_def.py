@@ -20,6 +20,7 @@ from headrace.connect.setting import HIDDEN, Setting, SettingType, parsed
 from headrace.herder.answers import CheckedKey, ConfigValue, value_text
 from headrace.plugins.converter_plugins import Converters
 from headrace.plugins.discovery import ABSTRACT, WRONG_KIND
+from headrace.task.connector_spec import PluginChoice
 
 # Kafka Connect's own numbers in the group, which it shifted when it added the versions of plugins (KIP-891).
 _PLACES: Mapping[str, int] = {
@@ -81,17 +82,22 @@ def framework_settings(connector_version: str | None = None) -> tuple[Setting, .
 
 
 def in_worker(
-    setting: Setting, props: Mapping[str, str], worker: WorkerConfig, converters: Converters
+    setting: Setting,
+    props: Mapping[str, str],
+    worker: WorkerConfig,
+    converters: Converters,
+    *,
+    default: PluginChoice | None = None,
 ) -> Setting:
     """*setting* as it is for a connector with *props* in *worker*.
 
-    A connector's converter defaults to the worker's, *converters* are the recommended values, and the version of
-    a converter defaults to that of the chosen one.
+    A connector's converter defaults to *default* or the worker's, *converters* are the recommended values, and the version
+    of a converter defaults to that of the chosen one.
     """
     role = _role(setting.name)
     if role is None:
         return setting
-    own = worker.converter(role).class_name
+    own = (default or worker.converter(role)).class_name
     if setting.name.endswith(".plugin.version"):
         return versioned(setting, converters.version(props.get(f"{role}.converter", own)))
     return replace(

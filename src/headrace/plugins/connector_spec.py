@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.config.client_settings import ConnectorOffsetsTopic, connector_offsets_topic
+from headrace.config.client_settings import (
+    ConnectorOffsetsGroup,
+    ConnectorOffsetsTopic,
+    connector_offsets_topic,
+)
 from headrace.config.connector_config import ConnectorConfig
 from headrace.config.secret_values import connector_secrets
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
+from headrace.connect.group_offsets import OffsetGroup
 from headrace.connect.setting import Setting
-from headrace.offsets.target import DriverStore, OffsetTarget, OffsetTopic
+from headrace.offsets.target import DriverStore, OffsetTarget, OffsetTopic, TargetGroup
+from headrace.plugins.offset_group import delivery
 from headrace.plugins.sql_step import sql_stage
 from headrace.runtime.services import RunSpec
-from headrace.task.connector_spec import BoundaryKind, PluginChoice, StageChoice
+from headrace.task.connector_spec import BoundaryKind, Delivery, PluginChoice, StageChoice
 from headrace.task.sql.step import is_sql
 
 
@@ -53,7 +59,9 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
     config = ConnectorConfig.parse(validated.props)
     producer, admin = config.producer(worker), config.admin(worker)
     worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
-    own = connector_offsets_topic(config, worker, group_id)
+    group = validated.connector.offset_group(validated.props)
+    own = None if group else connector_offsets_topic(config, worker, group_id)
+    delivered = delivery(validated.connector, validated.props, worker, group)
     key, value, header = validated.converters
     secrets = connector_secrets(
         validated.secrets,
@@ -69,17 +77,18 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
         props=validated.props,
         max_tasks=config.tasks_max,
         enforces_max_tasks=config.tasks_max_enforce,
-        delivery=worker.delivery,
+        delivery=delivered,
         producer=producer,
         admin=admin,
-        offsets=_target(own, worker_topic),
+        offsets=_target(group, own, worker_topic),
         offsets_topic=own,
+        offsets_group=group and ConnectorOffsetsGroup.reached_as(producer, group),
         key_converter=key,
         value_converter=value,
         header_converter=header,
         transforms=validated.transforms,
         sql_stage=sql_stage(validated.connector, validated.props, validated.transforms),
-        boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
+        boundary=config.boundary if delivered is Delivery.EXACTLY_ONCE else BoundaryKind.INTERVAL,
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,
         errors=config.errors,
@@ -88,7 +97,20 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
     )
 
 
-def _target(own: ConnectorOffsetsTopic | None, worker_topic: str | None) -> OffsetTarget:
+def offsets_group(
+    validated: ValidatedConnector, worker: WorkerConfig
+) -> ConnectorOffsetsGroup | None:
+    """The consumer group that holds the connector's source offsets, if that is one. Pure."""
+    producer = ConnectorConfig.parse(validated.props).producer(worker)
+    group = validated.connector.offset_group(validated.props)
+    return group and ConnectorOffsetsGroup.reached_as(producer, group)
+
+
+def _target(
+    group: OffsetGroup | None, own: ConnectorOffsetsTopic | None, worker_topic: str | None
+) -> OffsetTarget:
+    if group is not None:
+        return TargetGroup(group_id=group.group_id, codec=group.codec, config=dict(group.config))
     if own is not None:
         return OffsetTopic(name=own.topic, has_secondary=True)
     return DriverStore() if worker_topic is None else OffsetTopic(name=worker_topic)

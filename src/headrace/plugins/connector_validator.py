@@ -87,6 +87,14 @@ class PluginConnectorValidator:
         except UnknownConnectorError:
             return None
 
+    def may_have_offset_group(self, name: str) -> bool:
+        """See :class:`~headrace.herder.services.ConnectorValidator`."""
+        try:
+            found = self._plugins.connector_class(name)
+        except UnknownConnectorError:
+            return False
+        return found.offset_group is not SourceConnector.offset_group
+
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
         """See :class:`~headrace.herder.services.ConnectorValidator`."""
         if plugin is not None:

@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from headrace.config.connector_config import ConnectorConfig
+from headrace.config.connector_config import CONNECTOR_CLASS, ConnectorConfig
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.config import Problem
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.converters import needs_schema
 from headrace.plugins.connector_plugins import Plugins
+from headrace.plugins.offset_group import default_converter, offset_group_problems
 from headrace.plugins.sql_step import makes_values
 from headrace.task.connector_spec import BoundaryKind
 
@@ -62,7 +63,13 @@ def preflight_problems(
         can, problem = _called(lambda: connector.can_define_transaction_boundaries(props))
         if problem or not can:
             yield _BOUNDARY, problem or (_NULL_BOUNDARIES if can is None else _NO_BOUNDARIES)
-    named = config.converter("value", worker).class_name
+    group, problem = _called(lambda: connector.offset_group(props))
+    if problem:
+        yield CONNECTOR_CLASS, problem
+    elif group is not None:
+        yield from offset_group_problems(group, config)
+    default = default_converter(connector, props)
+    named = config.converter("value", worker, default=default).class_name
     if needs_schema(named) and not makes_values(props, plugins):
         yield from _schema_problems(connector, props, named)
 

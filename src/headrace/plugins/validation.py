@@ -40,6 +40,7 @@ from headrace.plugins.config_def import (
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.connector_spec import ValidatedConnector
 from headrace.plugins.exactly_once_preflight import preflight_problems
+from headrace.plugins.offset_group import default_converter
 from headrace.plugins.sql_step import (
     SqlCheck,
     no_sql_check,
@@ -288,9 +289,10 @@ class _Validation:
                     self._errors.add([(key, message)], as_is=True)
 
     def _framework_settings(self) -> dict[str, Setting]:
+        default = default_converter(self._connector, self._props)
         settings = (
             *(
-                in_worker(each, self._props, self._worker, self._converters)
+                in_worker(each, self._props, self._worker, self._converters, default=default)
                 for each in framework_settings(connector_version(type(self._connector)))
             ),
             *chain_settings(self._chains, self._plugins.stages),
@@ -437,7 +439,8 @@ def checked_connector(
         unknown = () if connector is None else _unknown(connector, props, plugins)
         raise ConfigError(shown, where=where, warnings=[submitted.masked(each) for each in unknown])
     config = ConnectorConfig.parse(props)
-    chosen = (config.converter(role, worker) for role in ROLES)
+    default = default_converter(connector, props)
+    chosen = (config.converter(role, worker, default=default) for role in ROLES)
     return ValidatedConnector(
         name=config.name,
         connector=connector,

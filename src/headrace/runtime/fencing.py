@@ -189,12 +189,13 @@ class Ownership:
     def take_over(self, *, give_up: Callable[[], bool]) -> None:
         """Fence; then rewrite offsets that others stored under differently encoded keys to headrace's encoding.
 
-        Slots write only that encoding. Otherwise one offset would be stored in two forms, and a reader might find
+        Raises when others use the connector's offset store as something else. Slots write only that encoding. Otherwise one offset would be stored in two forms, and a reader might find
         only the old one.
         """
         self.fence(give_up=give_up)
         self._services.offsets.keep_only(self._spec)
         offsets = self._services.offsets.of(self._spec)
+        offsets.refuse_other_users()
         if offsets.differently_encoded():
             # In this order, a write of another program in between is seen as a change.
             known = offsets.current()

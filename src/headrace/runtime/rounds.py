@@ -83,7 +83,7 @@ class Rounds:
         slots = self._run_context.ownership.slots
         self._run_context.context.answer_requests()
         plan = checked_plan(
-            connector.plan(PlanRequest(slots=slots, offsets=offsets)),
+            connector.plan(PlanRequest(slots=slots, offsets=offsets, unnamed=offsets.unnamed)),
             connector=self._spec.name,
             slots=slots,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from headrace.config.client_settings import ConnectorOffsetsTopic
+from headrace.config.client_settings import ConnectorOffsetsGroup, ConnectorOffsetsTopic
 from headrace.connect.connector import SourceConnector
 from headrace.connect.task import Offsets
 from headrace.kafka.deadline import Deadline
@@ -28,12 +28,14 @@ from headrace.task.sql.step import SqlStage
 class RunSpec(ConnectorSpec):
     """A connector's settings, and what only the driver needs: the *connector* itself, ready to be started.
 
-    *offsets_topic* says how to reach its own offsets topic, if it has one. *sql_stage* is the SQL stage that Spark applies
+    *offsets_topic* says how to reach its own offsets topic, if it has one, and *offsets_group* the group on the target that
+    holds its offsets, if it is one. *sql_stage* is the SQL stage that Spark applies
     to its records: each of its slots then has two processes, one that reads and one that writes.
     """
 
     connector: SourceConnector
     offsets_topic: ConnectorOffsetsTopic | None = None
+    offsets_group: ConnectorOffsetsGroup | None = None
     sql_stage: SqlStage | None = None
 
 

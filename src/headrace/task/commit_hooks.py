@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.record import RecordMetadata, SourceRecord
 from headrace.connect.task import SourceTask
@@ -23,8 +24,10 @@ class CommitHooks:
     def __init__(self, task: SourceTask) -> None:
         self._task = task
         self._wants_batches = overrides(task, "commit_batch")
+        self._wants_encoded = overrides(task, "commit_encoded")
         self.wants_records = overrides(task, "commit_record")
         self._batches: list[SourceBatch] = []
+        self._encoded: list[EncodedBatches] = []
         self._records: list[tuple[SourceRecord, RecordMetadata | None]] = []
 
     def sent(self, frame: Records, places: list[RecordMetadata]) -> None:
@@ -34,6 +37,11 @@ class CommitHooks:
         if self.wants_records:
             originals = frame.originals or _plain_records(frame.of_task)
             self._records.extend(zip(originals, places, strict=True))
+
+    def forwarded(self, batches: EncodedBatches) -> None:
+        """Note that *batches* are in the transaction."""
+        if self._wants_encoded:
+            self._encoded.append(batches.released())
 
     def skipped(self, frame: Records) -> None:
         """Note that the rows of *frame* moved their offsets but were not sent to their topic."""
@@ -53,9 +61,12 @@ class CommitHooks:
     def committed(self) -> None:
         """Call the hooks; an exception of one is logged and does not prevent the others from being called."""
         batches, self._batches = self._batches, []
+        encoded, self._encoded = self._encoded, []
         records, self._records = self._records, []
         for batch in batches:
             self._call(self._task.commit_batch, batch)
+        for each in encoded:
+            self._call(self._task.commit_encoded, each)
         for record, place in records:
             self._call(self._task.commit_record, record, place)
         self._call(self._task.commit)
@@ -63,6 +74,7 @@ class CommitHooks:
     def dropped(self) -> None:
         """Note that the transaction was aborted on the connector's request."""
         self._batches = []
+        self._encoded = []
         self._records = [(record, None) for record, _ in self._records]
 
     def _never_sent(self, record: SourceRecord) -> None:

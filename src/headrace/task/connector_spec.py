@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
+from headrace.converters import is_bytes
 from headrace.observe.secret_masking import Secrets
-from headrace.offsets.target import OffsetTarget, target_message, target_of
+from headrace.offsets.target import OffsetTarget, TargetGroup, target_message, target_of
 from headrace.task.topic_creation import TopicGroup
 
 
@@ -109,6 +110,16 @@ class ConnectorSpec:
     def exactly_once(self) -> bool:
         """Whether its tasks write in transactions."""
         return self.delivery is Delivery.EXACTLY_ONCE
+
+    @property
+    def takes_encoded(self) -> bool:
+        """Whether its tasks may return encoded batches: nothing looks at the records, and its sender can forward them."""
+        return (
+            isinstance(self.offsets, TargetGroup)
+            and not self.transforms
+            and is_bytes(self.key_converter.class_name)
+            and is_bytes(self.value_converter.class_name)
+        )
 
     def as_message(self) -> dict[str, Any]:
         """The settings as JSON values, without those that its tasks do not need."""

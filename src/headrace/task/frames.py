@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
@@ -70,6 +71,22 @@ class Records:
             None if originals is None else [originals[row] for row in rows.to_pylist()],
             None if returned is None else Returned(returned.batch, returned.rows.take(rows)),
         )
+
+
+@dataclass(slots=True)
+class Encoded:
+    """Record batches to send unopened. *sent* is how many records they held, noted by the writer.
+
+    Before that, only their headers say it, and those may not know.
+    """
+
+    batches: EncodedBatches
+    sent: int | None = None
+
+    @property
+    def records(self) -> int:
+        """How many records they hold, as far as it is known now."""
+        return max(0, self.batches.records) if self.sent is None else self.sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,4 +178,15 @@ class Waiting:
     next_from: Place | None = None
 
 
-Frame = Records | Filtered | Refused | DeadLetter | EndOfPoll | Commit | Abort | Failed | Waiting
+Frame = (
+    Records
+    | Encoded
+    | Filtered
+    | Refused
+    | DeadLetter
+    | EndOfPoll
+    | Commit
+    | Abort
+    | Failed
+    | Waiting
+)

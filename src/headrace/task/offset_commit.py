@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
 from headrace.kafka.sender import EncodedRecords
@@ -62,14 +63,13 @@ class SentCounts:
         self._progress = progress
         self.dropped()
 
-    def sent(self, records: EncodedRecords) -> None:
-        """Note that *records* are in the transaction."""
-        data_bytes = records.data_bytes
-        self._progress.records += len(records)
-        self._progress.bytes += data_bytes
-        self._records += len(records)
-        self._bytes += data_bytes
-        self._topics.add(records.topic)
+    def sent(self, topic: str, *, records: int, nbytes: int) -> None:
+        """Note that so many *records* for *topic* are in the transaction."""
+        self._progress.records += records
+        self._progress.bytes += nbytes
+        self._records += records
+        self._bytes += nbytes
+        self._topics.add(topic)
 
     @property
     def in_transaction(self) -> int:
@@ -133,8 +133,15 @@ class OffsetCommitter:
 
     def sent(self, batch: SourceBatch, encoded: EncodedRecords) -> None:
         """Note that all of *batch* is handed to the client as *encoded*."""
-        self._counts.sent(encoded)
+        self._counts.sent(encoded.topic, records=len(encoded), nbytes=encoded.data_bytes)
         self.moved(batch.source_partition, batch.offset_at(-1))
+
+    def forwarded(self, batches: EncodedBatches, records: int) -> None:
+        """Note that all *records* of *batches* are handed over; they count with their bytes as fetched."""
+        if records:
+            self._counts.sent(batches.topic, records=records, nbytes=batches.nbytes)
+        self.hooks.forwarded(batches)
+        self.moved(batches.source_partition, batches.offset)
 
     def moved(self, partition: SourcePartition, offset: SourceOffset | None) -> None:
         """Note that everything of *partition* up to *offset* is written or skipped."""

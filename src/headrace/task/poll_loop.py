@@ -5,17 +5,28 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
 from headrace.connect.record import BadRecord, SourceRecord
 from headrace.connect.task import Polled, SourceTask
 from headrace.task.batching import batches_of
 from headrace.task.channel import Lease
 from headrace.task.error_handling import untolerated
-from headrace.task.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Place, Records
+from headrace.task.frames import (
+    Abort,
+    Commit,
+    DeadLetter,
+    Encoded,
+    EndOfPoll,
+    Failed,
+    Frame,
+    Place,
+    Records,
+)
 from headrace.task.slot_report import Outcome, Progress
 from headrace.task.slot_work import EndReason, SlotWork
 from headrace.task.transaction_boundary import BoundaryRequests, ConnectorBoundary
@@ -40,11 +51,16 @@ _PIECES_PER_SECOND = 10
 _FEW_RECORDS = 16
 _GROWTH = 4
 
-_KINDS = (SourceBatch, SourceRecord)
+_KINDS = (SourceBatch, EncodedBatches, SourceRecord)
 _RETURN = "return a SourceBatch, a list of those or of SourceRecord, or None."
 _NO_RECORDS = (
     "poll returned batches, but the task asked to end a transaction at a record: return plain records, or ask to end "
     "it after everything that poll returns."
+)
+_NOT_ENCODED = (
+    "poll returned record batches that are not decoded, but the connector's transformations or its converters have to see "
+    "the records, or its offsets are not in a group on the target: the task must look at context.takes_encoded, and "
+    "return a SourceBatch when that is false."
 )
 
 
@@ -88,12 +104,26 @@ class Throttle:
             self._free_at = max(self._free_at, self._clock()) + len(piece) / self._rate
             yield piece
 
+    def paced_encoded(
+        self, batches: EncodedBatches, wait: Callable[[float], None]
+    ) -> Iterator[Encoded]:
+        """As :meth:`paced`, with whole record batches: what was sent of a piece is paid for before the next one."""
+        if self._rate is None:
+            yield Encoded(batches)
+            return
+        step = max(1, self._rate // _PIECES_PER_SECOND)
+        for piece in batches.pieces(most_bytes=MOST_BYTES, most_records=step):
+            wait(max(0.0, self._free_at - self._clock()))
+            began, frame = max(self._free_at, self._clock()), Encoded(piece)
+            yield frame
+            self._free_at = began + frame.records / self._rate
+
 
 class PolledFrames:
     """Makes frames of polls, at the rate of *throttle*; *wait* may return early.
 
     *requests* is given when the connector defines the transaction boundaries. With *tolerates* a record that does
-    not fit its schema is skipped.
+    not fit its schema is skipped. Encoded batches are refused unless *takes_encoded*.
     """
 
     def __init__(
@@ -103,11 +133,13 @@ class PolledFrames:
         requests: BoundaryRequests | None,
         *,
         tolerates: bool,
+        takes_encoded: bool,
     ) -> None:
         self._throttle = throttle
         self._wait = wait
         self._requests = requests
         self._tolerates = tolerates
+        self._takes_encoded = takes_encoded
 
     def of(self, polled: Polled | RecordError) -> Iterator[Frame]:
         """The frames of *polled*; an error stands for a record that could not be read.
@@ -119,14 +151,19 @@ class PolledFrames:
         if isinstance(polled, RecordError):
             yield DeadLetter(polled)
             return
-        if isinstance(polled, SourceBatch):
-            polled = [polled]
-        batches, plain = _by_kind(polled)
-        if batches and self._requests is not None and self._requests.cuts_at_records():
+        is_one = isinstance(polled, SourceBatch | EncodedBatches)
+        found = _by_kind([polled] if is_one else polled)
+        is_batches = bool(found.batches or found.encoded)
+        if is_batches and self._requests is not None and self._requests.cuts_at_records():
             raise TaskFailedError(_NO_RECORDS)
-        for batch in batches:
+        if found.encoded and not self._takes_encoded:
+            raise TaskFailedError(_NOT_ENCODED)
+        for batch in found.batches:
             yield from self._paced(batch)
-        yield from self._plain(plain)
+        for encoded in found.encoded:
+            for piece in encoded.pieces(most_bytes=MOST_BYTES):
+                yield from self._throttle.paced_encoded(piece, self._wait)
+        yield from self._plain(found.plain)
 
     def _paced(
         self, batch: SourceBatch, originals: Sequence[SourceRecord] | None = None
@@ -169,21 +206,36 @@ class PolledFrames:
                 start, size = start + len(piece), size * _GROWTH
 
 
-def _by_kind(polled: object) -> tuple[list[SourceBatch], list[SourceRecord]]:
-    """The batches and the plain records that an author's task *polled*; one of the two is empty."""
+@dataclass(slots=True)
+class _ByKind:
+    """What a poll returned; all but one of the lists are empty."""
+
+    batches: list[SourceBatch] = field(default_factory=list[SourceBatch])
+    encoded: list[EncodedBatches] = field(default_factory=list[EncodedBatches])
+    plain: list[SourceRecord] = field(default_factory=list[SourceRecord])
+
+
+def _by_kind(polled: object) -> _ByKind:
+    """What an author's task *polled*, by its kind; raises ``TypeError`` for several kinds, or others."""
     # A generator would be empty when iterated a second time.
     if not isinstance(polled, Sequence):
         raise TypeError(f"poll returned {type(polled).__name__!r}: {_RETURN}")
     items = cast("Sequence[object]", polled)
-    batches = [each for each in items if isinstance(each, SourceBatch)]
-    plain = [each for each in items if isinstance(each, SourceRecord)]
-    if batches and plain:
+    found = _ByKind(
+        [each for each in items if isinstance(each, SourceBatch)],
+        [each for each in items if isinstance(each, EncodedBatches)],
+        [each for each in items if isinstance(each, SourceRecord)],
+    )
+    counts = [len(found.batches), len(found.encoded), len(found.plain)]
+    if found.batches and found.plain:
         raise TypeError("poll returned batches and plain records in one list: return one kind.")
-    if len(batches) + len(plain) < len(items):
+    if found.encoded and max(counts) < sum(counts):
+        raise TypeError("poll returned encoded batches and others in one list: return one kind.")
+    if sum(counts) < len(items):
         others = {type(each).__name__ for each in items if not isinstance(each, _KINDS)}
         held = ", ".join(map(repr, sorted(others)))
         raise TypeError(f"poll returned {type(polled).__name__!r} with {held} in it: {_RETURN}")
-    return batches, plain
+    return found
 
 
 def _ends_after(
@@ -230,7 +282,8 @@ class PollSettings:
     With *once* a polled task then ends even if resuming later would be costly, because there is no later.
     *requests* is given when the connector defines the transaction boundaries. Reading then continues to the next
     boundary for at most *grace_seconds* after it was asked to end; if others wait for its slot, until the
-    transaction has been open for *transaction_seconds*. With *tolerates* a record that cannot be read is skipped.
+    transaction has been open for *transaction_seconds*. With *tolerates* a record that cannot be read is skipped,
+    with *takes_encoded* the task may return encoded batches.
     """
 
     planned: bool
@@ -240,6 +293,7 @@ class PollSettings:
     once: bool = False
     requests: BoundaryRequests | None = None
     tolerates: bool = False
+    takes_encoded: bool = False
 
 
 class PollLoop:
@@ -260,7 +314,11 @@ class PollLoop:
         self._settings = settings
         self._progress = progress
         self._frames_of_polls = PolledFrames(
-            throttle, lease.wait, settings.requests, tolerates=settings.tolerates
+            throttle,
+            lease.wait,
+            settings.requests,
+            tolerates=settings.tolerates,
+            takes_encoded=settings.takes_encoded,
         )
         self._clock = clock
         self._empty_since: float | None = None
@@ -361,13 +419,15 @@ class PollLoop:
     def _frames_of(self, polled: Polled | RecordError) -> Iterator[Frame]:
         count = 0
         for frame in self._frames_of_polls.of(polled):
-            if isinstance(frame, Records):
+            if isinstance(frame, Records | Encoded):
                 self._stuck.advanced()
-            records = _records_in(frame)
-            count += records
-            self._progress.polled_records += records
             self._boundary.read(frame)
+            if not isinstance(frame, Encoded):
+                count += self._counted(frame)
             yield frame
+            if isinstance(frame, Encoded):
+                # Only who has sent them knows for certain how many records there were.
+                count += self._counted(frame)
         self._count_poll(count)
         yield EndOfPoll(count)
         yield from self._batch_requests()
@@ -390,6 +450,11 @@ class PollLoop:
             self._boundary.ended()
             yield Commit()
 
+    def _counted(self, frame: Frame) -> int:
+        records = _records_in(frame)
+        self._progress.polled_records += records
+        return records
+
     def _count_poll(self, records: int) -> None:
         if records:
             self._progress.polls.add(self._poll_seconds)
@@ -399,6 +464,8 @@ class PollLoop:
 def _records_in(frame: Frame) -> int:
     if isinstance(frame, Records):
         return len(frame.batch)
+    if isinstance(frame, Encoded):
+        return frame.records
     return int(isinstance(frame, DeadLetter))
 
 
@@ -424,6 +491,7 @@ def make_poll_loop(
         transaction_seconds=work.transaction_seconds,
         requests=requests,
         tolerates=work.spec.errors.tolerate,
+        takes_encoded=work.spec.takes_encoded,
     )
     return PollLoop(
         task, lease, settings, progress, throttle=Throttle(work.spec.records_per_second)

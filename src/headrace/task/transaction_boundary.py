@@ -11,7 +11,7 @@ from headrace.connect.record import SourceRecord
 from headrace.connect.task import TransactionScope
 from headrace.task.channel import Lease
 from headrace.task.connector_spec import BoundaryKind
-from headrace.task.frames import DeadLetter, Frame, Records
+from headrace.task.frames import DeadLetter, Encoded, Frame, Records
 from headrace.task.slot_work import EndReason
 from headrace.task.transaction_timeout import never_ended
 
@@ -158,7 +158,7 @@ class ConnectorBoundary:
 
     def read(self, frame: Frame) -> None:
         """Note that *frame* goes into the transaction, or ends it."""
-        if not isinstance(frame, Records | DeadLetter):
+        if not isinstance(frame, Records | Encoded | DeadLetter):
             self.ended()
         elif self._open_since is None:
             self._open_since = self._clock()

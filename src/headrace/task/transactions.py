@@ -13,8 +13,9 @@ from headrace.connect.errors import (
 )
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
-from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.kafka.sender import GroupSender, OffsetEntry, Sender
 from headrace.offsets.codec import encoded_entries
+from headrace.offsets.group_codec import codec_of, group_change
 from headrace.offsets.target import DriverStore, OffsetTopic, TargetGroup
 from headrace.task.channel import ChannelClient
 from headrace.task.connector_spec import ConnectorSpec
@@ -28,7 +29,7 @@ _OWN_OFFSETS = (
     "transformation that sets it, or use another topic for its offsets (offsets.storage.topic)."
 )
 
-StoreOffsets = Callable[[Sequence[OffsetEntry]], None]
+StoreOffsets = Callable[[Offsets], None]
 """Stores offsets of acknowledged records; returns when they are stored."""
 
 
@@ -60,27 +61,110 @@ class CommitStrategy(Protocol):
         ...
 
 
+class OffsetSending(Protocol):
+    """How offsets reach their store with the sender of the records."""
+
+    def refuse(self, topic: str) -> None:
+        """Raise :class:`~headrace.connect.errors.TaskFailedError` if records must not go to *topic*."""
+        ...
+
+    def sends(self, offsets: Offsets) -> bool:
+        """Whether anything of *offsets* is handed over before the commit."""
+        ...
+
+    def send(self, offsets: Offsets) -> None:
+        """Hand over *offsets*; called directly before a commit, or after everything sent is acknowledged."""
+        ...
+
+    def finish(self, offsets: Offsets) -> bool:
+        """Do what is left to do after the commit; returns whether that was anything."""
+        ...
+
+
+class OffsetsToTopic:
+    """Offsets are records of an offsets *topic* (KIP-618)."""
+
+    def __init__(self, sender: Sender, connector: str, topic: str) -> None:
+        self._sender = sender
+        self._connector = connector
+        self._topic = topic
+
+    def refuse(self, topic: str) -> None:
+        """Raise for the topic that holds the offsets."""
+        if topic == self._topic:
+            raise TaskFailedError(_OWN_OFFSETS.format(connector=self._connector, topic=topic))
+
+    def sends(self, offsets: Offsets) -> bool:
+        """All of them, removals included: these are tombstones."""
+        return bool(offsets)
+
+    def send(self, offsets: Offsets) -> None:
+        """See :class:`OffsetSending`."""
+        self._sender.send_offsets(self._topic, encoded_entries(self._connector, offsets))
+
+    def finish(self, offsets: Offsets) -> bool:
+        """Nothing is left to do."""
+        return False
+
+    def store(self, offsets: Offsets) -> None:
+        """Store *offsets* without a transaction."""
+        self.send(offsets)
+        self._sender.flush()
+
+
+class OffsetsToGroup:
+    """Offsets are entries of a consumer group on the cluster that the records go to (KIP-656).
+
+    Kafka removes entries outside of transactions only: removals come after the commit, and if the task dies in
+    between, what was to be removed is still there.
+    """
+
+    def __init__(self, sender: GroupSender, target: TargetGroup) -> None:
+        self._sender = sender
+        self._target = target
+        self._codec = codec_of(target)
+
+    def refuse(self, topic: str) -> None:
+        """Do nothing: no topic that records could go to holds the offsets."""
+
+    def sends(self, offsets: Offsets) -> bool:
+        """All but the removals."""
+        return any(each is not None for each in offsets.values())
+
+    def send(self, offsets: Offsets) -> None:
+        """See :class:`OffsetSending`."""
+        change = group_change(self._target, self._codec, offsets)
+        self._sender.send_group_offsets(change.group, change.entries)
+
+    def finish(self, offsets: Offsets) -> bool:
+        """Remove what is to be removed."""
+        removed = {each: offset for each, offset in offsets.items() if offset is None}
+        change = group_change(self._target, self._codec, removed)
+        if change.removed:
+            self._sender.delete_group_offsets(change.group, change.removed)
+        return bool(change.removed)
+
+    def store(self, offsets: Offsets) -> None:
+        """Store *offsets* without a transaction."""
+        if self.sends(offsets):
+            self.send(offsets)
+        self.finish(offsets)
+
+
 class TransactionalCommitStrategy:
-    """Records and offsets in one Kafka transaction (KIP-618)."""
+    """Records and offsets in one Kafka transaction; the offsets go where *offsets* sends them."""
 
     update_must_succeed = True
     in_transactions = True
 
-    def __init__(
-        self,
-        sender: Sender,
-        connector: str,
-        offsets_topic: str,
-    ) -> None:
+    def __init__(self, sender: Sender, offsets: OffsetSending) -> None:
         self._sender = sender
-        self._connector = connector
-        self._offsets_topic = offsets_topic
+        self._offsets = offsets
         self._open = False
 
     def before_records(self, topic: str) -> None:
         """Begin a transaction unless one is open; raises for the topic that holds the offsets."""
-        if topic == self._offsets_topic:
-            raise TaskFailedError(_OWN_OFFSETS.format(connector=self._connector, topic=topic))
+        self._offsets.refuse(topic)
         self._begin()
 
     def settle(self) -> None:
@@ -88,15 +172,14 @@ class TransactionalCommitStrategy:
 
     def commit(self, offsets: Offsets) -> bool:
         """Commit the open transaction, or a new one with only *offsets*."""
-        entries = encoded_entries(self._connector, offsets)
-        if not entries and not self._open:
-            return False
-        self._begin()
-        if entries:
-            self._sender.send_offsets(self._offsets_topic, entries)
-        self._sender.commit()
-        self._open = False
-        return True
+        if self._offsets.sends(offsets):
+            self._begin()
+            self._offsets.send(offsets)
+        was_open = self._open
+        if was_open:
+            self._sender.commit()
+            self._open = False
+        return self._offsets.finish(offsets) or was_open
 
     def abort(self) -> bool:
         """Abort the open transaction; returns whether there was one."""
@@ -118,14 +201,8 @@ class AcknowledgedCommitStrategy:
     update_must_succeed = False
     in_transactions = False
 
-    def __init__(
-        self,
-        sender: Sender,
-        connector: str,
-        store: StoreOffsets,
-    ) -> None:
+    def __init__(self, sender: Sender, store: StoreOffsets) -> None:
         self._sender = sender
-        self._connector = connector
         self._store = store
 
     def before_records(self, topic: str) -> None:
@@ -138,25 +215,14 @@ class AcknowledgedCommitStrategy:
     def commit(self, offsets: Offsets) -> bool:
         """Store *offsets*, after everything sent is acknowledged."""
         self._sender.flush()
-        entries = encoded_entries(self._connector, offsets)
-        if not entries:
+        if not offsets:
             return False
-        self._store(entries)
+        self._store(offsets)
         return True
 
     def abort(self) -> bool:
         """Return ``False``: sent records cannot be taken back, only their offsets do not move."""
         return False
-
-
-def stored_in_topic(sender: Sender, topic: str) -> StoreOffsets:
-    """Stores offsets in a Kafka topic, with the sender of the records."""
-
-    def store(entries: Sequence[OffsetEntry]) -> None:
-        sender.send_offsets(topic, entries)
-        sender.flush()
-
-    return store
 
 
 class OffsetCopier(Protocol):
@@ -248,23 +314,23 @@ def _strategy_without_copies(
     spec: ConnectorSpec, sender: Sender, client: ChannelClient
 ) -> CommitStrategy:
     match spec.offsets:
-        case OffsetTopic(name=topic) if spec.exactly_once:
-            return TransactionalCommitStrategy(sender, spec.name, topic)
-        case OffsetTopic(name=topic):
-            return AcknowledgedCommitStrategy(sender, spec.name, stored_in_topic(sender, topic))
         case DriverStore():
-            return AcknowledgedCommitStrategy(sender, spec.name, stored_by_driver(client))
-        case TargetGroup(group_id=group):
-            raise TaskFailedError(
-                f"Connector {spec.name}: offsets of a source task are not committed to the consumer group {group}."
-            )
+            return AcknowledgedCommitStrategy(sender, stored_by_driver(client, spec.name))
+        case OffsetTopic(name=topic):
+            offsets = OffsetsToTopic(sender, spec.name, topic)
+        case TargetGroup() as target:
+            assert isinstance(sender, GroupSender), "the sender is chosen by where the offsets are"
+            offsets = OffsetsToGroup(sender, target)
+    if spec.exactly_once:
+        return TransactionalCommitStrategy(sender, offsets)
+    return AcknowledgedCommitStrategy(sender, offsets.store)
 
 
-def stored_by_driver(client: ChannelClient) -> StoreOffsets:
+def stored_by_driver(client: ChannelClient, connector: str) -> StoreOffsets:
     """Stores offsets through the driver, which is the only writer of the worker's file."""
 
-    def store(entries: Sequence[OffsetEntry]) -> None:
-        _ask(client, "store", entries)
+    def store(offsets: Offsets) -> None:
+        _ask(client, "store", encoded_entries(connector, offsets))
 
     return store
 

@@ -24,12 +24,14 @@ from headrace.connect.task import SourceTask, Split, TransactionContext
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.sender import Sender
+from headrace.kafka.wire_sender import make_wire_sender
 from headrace.observe.log_format import LogForm
+from headrace.offsets.target import TargetGroup
 from headrace.pids import identity_of
 from headrace.task.chain import chain_of
 from headrace.task.channel import ChannelClient, ChannelOffsets, Lease
 from headrace.task.commit_hooks import overrides
-from headrace.task.connector_spec import BoundaryKind
+from headrace.task.connector_spec import BoundaryKind, ConnectorSpec
 from headrace.task.error_handling import RetryWithBackoff, retrying_in
 from headrace.task.frames import Frame, Place
 from headrace.task.logs import Follow, slot_log
@@ -103,6 +105,7 @@ class SlotContext:
     offsets: OffsetReader
     transaction: TransactionContext | None
     splits: Sequence[Split]
+    takes_encoded: bool
     lease: Lease = field(repr=False)
 
     def stopping(self) -> bool:
@@ -120,8 +123,14 @@ def context_of(
         offsets=ChannelOffsets(client),
         transaction=transaction,
         splits=work.splits,
+        takes_encoded=work.spec.takes_encoded,
         lease=lease,
     )
+
+
+def sender_maker(spec: ConnectorSpec) -> Callable[..., Sender]:
+    """Who makes the sender of the tasks of *spec*: only that of the wire commits offsets to groups, and forwards batches."""
+    return make_wire_sender if isinstance(spec.offsets, TargetGroup) else make_sender
 
 
 class WorkerTask:
@@ -138,14 +147,14 @@ class WorkerTask:
         progress: Progress,
         *,
         received: FrameSource | None = None,
-        make_sender: Callable[..., Sender] = make_sender,
+        make_sender: Callable[..., Sender] | None = None,
     ) -> None:
         self._work = work
         self._client = client
         self._lease = lease
         self._progress = progress
         self._received = received
-        self._make_sender = make_sender
+        self._make_sender = make_sender or sender_maker(work.spec)
         self._sender: Sender | None = None
         self._task: SourceTask | None = None
         self._writer: TaskWriter | None = None

@@ -6,11 +6,18 @@ import time
 from dataclasses import dataclass
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RecordError
 from headrace.converters import make_converter, make_header_converter
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config
-from headrace.kafka.sender import RecordSender, Sender, UnsendableError
+from headrace.kafka.sender import (
+    BatchForwarder,
+    GroupSender,
+    RecordSender,
+    Sender,
+    UnsendableError,
+)
 from headrace.task.channel import ChannelClient
 from headrace.task.dead_letters import class_name
 from headrace.task.encoding import Encoder
@@ -24,13 +31,19 @@ from headrace.task.transactions import CommitStrategy, make_commit_strategy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritePipeline:
-    """How frames are encoded, sent and committed."""
+    """How frames are encoded, sent and committed. *forwarder* sends encoded batches, where tasks may return them."""
 
     encoder: Encoder
     sender: RecordSender
     commits: CommitStrategy
     boundary: Boundary
     tolerance: ErrorTolerance
+    forwarder: BatchForwarder | None = None
+
+    def forward(self, batches: EncodedBatches) -> int:
+        """Hand over *batches*; returns how many records they hold."""
+        assert self.forwarder is not None, "the poll loop refuses encoded batches without one"
+        return self.forwarder.send_batches(batches)
 
     def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, str]:
         """The stage (KIP-298) in which a row of *batch* is refused, and the class that refuses it."""
@@ -55,6 +68,7 @@ def make_write_pipeline(
     commits = make_commit_strategy(work, sender, client)
     return WritePipeline(
         sender=_record_sender(work, sender),
+        forwarder=sender if isinstance(sender, GroupSender) else None,
         commits=commits,
         tolerance=ErrorTolerance(
             work.spec.errors,

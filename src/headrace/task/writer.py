@@ -21,6 +21,7 @@ from headrace.task.frames import (
     Abort,
     Commit,
     DeadLetter,
+    Encoded,
     EndOfPoll,
     Failed,
     Filtered,
@@ -112,6 +113,10 @@ class TaskWriter:
             case Records() | Filtered() | Refused() | DeadLetter():
                 self._committer.before_more_of_poll(_decisive_place(frame))
                 self._write_of_poll(frame)
+            case Encoded():
+                # What was sent before it never has its offset: a source offset is in one piece only.
+                self._committer.before_more_of_poll(None)
+                self._forward(frame)
             case EndOfPoll():
                 self._committer.poll_ended()
             case Commit():
@@ -154,6 +159,16 @@ class TaskWriter:
         failure = located(error, frame.batch)
         self._fail(failure, frame.batch, *self._pipeline.refused_by(error, frame.batch))
         raise failure from error
+
+    def _forward(self, frame: Encoded) -> None:
+        batches = frame.batches
+        self._lease.check()
+        if len(batches):
+            self._pipeline.commits.before_records(batches.topic)
+            frame.sent = self._pipeline.forward(batches)
+        else:
+            frame.sent = 0
+        self._committer.forwarded(batches, frame.sent)
 
     def _try_to_send(self, frame: Records) -> RecordError | None:
         """Send all of *frame*; or none of it, and return the error of the row that is refused."""

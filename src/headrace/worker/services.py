@@ -156,10 +156,13 @@ def _refuse_other_location(storage: SqliteStorage, location: str) -> None:
         )
 
 
-def connector_offset_stores(worker_store: LockedOffsetStore) -> ConnectorOffsetStores:
-    """The stores of connectors' offsets: *worker_store*, which is the worker's, and topics of their own."""
+def connector_offset_stores(
+    worker_store: LockedOffsetStore, worker_topic: str | None
+) -> ConnectorOffsetStores:
+    """The stores of connectors' offsets: the worker's, which may be in a topic, and topics and groups of their own."""
     return ConnectorOffsetStores(
         worker_store,
+        worker_topic=worker_topic,
         open_topic=lambda own: KafkaConnectorTopic(own, refresh_seconds=_REFRESH_SECONDS),
     )
 
@@ -208,7 +211,8 @@ def opened_services(
     """
     worker_store = LockedOffsetStore(offset_store(config, group_id, storage))
     close_later(worker_store.close)
-    stores = connector_offset_stores(worker_store)
+    topic = config.offsets_topic(group_id) if config.offsets_in_topic else None
+    stores = connector_offset_stores(worker_store, topic)
     close_later(stores.close)
     channel = channel_for(config, stores)
     close_later(channel.close)

@@ -3,16 +3,23 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.header.ConnectHeaders;
 import org.apache.kafka.connect.header.Header;
@@ -105,6 +112,31 @@ public class Judge {
             }
         }
         consumer.close();
+        return mapper.writeValueAsString(answers);
+    }
+
+    /** The records in batches as the broker keeps them, each batch checked as the broker checks it. */
+    public String readBatches(String request) throws Exception {
+        ByteBuffer data = ByteBuffer.wrap(mapper.readTree(request).get("data").binaryValue());
+        ArrayNode answers = NODES.arrayNode();
+        for (Iterator batches = MemoryRecords.readableRecords(data).batches().iterator(); batches.hasNext();) {
+            RecordBatch batch = (RecordBatch) batches.next();
+            batch.ensureValid();
+            ObjectNode told = answers.addObject();
+            told.put("compression", batch.compressionType().id);
+            told.put("max_timestamp", batch.maxTimestamp());
+            told.put("next_offset", batch.nextOffset());
+            ArrayNode records = told.putArray("records");
+            for (Iterator each = batch.iterator(); each.hasNext();) {
+                Record record = (Record) each.next();
+                record.ensureValid();
+                records.add(told(new ConsumerRecord(
+                    "", 0, record.offset(), record.timestamp(), batch.timestampType(), record.keySize(), record.valueSize(),
+                    record.hasKey() ? Utils.toArray(record.key()) : null,
+                    record.hasValue() ? Utils.toArray(record.value()) : null,
+                    new RecordHeaders(record.headers()), Optional.empty())));
+            }
+        }
         return mapper.writeValueAsString(answers);
     }
 

@@ -1,13 +1,7 @@
-"""Batches and messages that Kafka's own Java classes have written: all formats, all compressions, both kinds of time.
-
-``java_batches.json`` is the output of ``MemoryRecords.builder`` of Kafka 4.3.1 (base offset 70, append time 1600000099999)
-by format, compression and timestamp type.
-"""
+"""Batches and messages that Kafka's own Java classes have written, read."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -15,33 +9,11 @@ import pytest
 from headrace.kafka.batches.decoding import Decoding, decoded
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import batch_headers, next_offset
+from java_batches import JAVA, java_rows
 from record_batches import LZ4, PLACE, Row, read
 
-JAVA: Final[dict[str, bytes]] = {
-    name: bytes.fromhex(text)
-    for name, text in json.loads(
-        Path(__file__).with_name("java_batches.json").read_text(encoding="utf-8")
-    ).items()
-}
 OLD: Final = [name for name in JAVA if name[0] in "01"]
-APPENDED: Final = 1_600_000_099_999
-LONG: Final = b"value value value value value value"
 UNCHECKED: Final = Decoding(with_headers=True, check_crcs=False, max_batch_bytes=1 << 20)
-
-
-def rows_of(name: str) -> list[Row]:
-    """The three records, with the times that this format and kind of time has for them."""
-    records = [
-        (1_600_000_000_000, b"key", LONG),
-        (1_600_000_000_005, None, b""),
-        (1_600_000_000_001, b"", None),
-    ]
-    times = {"NoTimestampType": (-1, -1), "CreateTime": (None, 0), "LogAppendTime": (APPENDED, 1)}
-    time, kind = times[name.split()[2]]
-    return [
-        Row(70 + index, own if time is None else time, key, value, [], kind)
-        for index, (own, key, value) in enumerate(records)
-    ]
 
 
 @pytest.mark.parametrize("name", JAVA)
@@ -49,10 +21,10 @@ def test_what_java_has_written_is_read(name: str) -> None:
     """Snappy in frames; messages of format 0 in lz4 frames with the wrong checksum that Java gives them."""
     data = JAVA[name]
 
-    assert rows_of(name) == read(data)
-    assert rows_of(name)[1:2] == read(data, start=71, end=72)
+    assert java_rows(name) == read(data)
+    assert java_rows(name)[1:2] == read(data, start=71, end=72)
     assert 73 == next_offset(batch_headers(data, PLACE), 70)
-    assert rows_of(name) == read(data, how=UNCHECKED)
+    assert java_rows(name) == read(data, how=UNCHECKED)
 
 
 def test_old_messages_are_handed_out_together() -> None:
@@ -68,7 +40,7 @@ def test_old_messages_are_handed_out_together() -> None:
 @pytest.mark.parametrize("name", OLD)
 def test_headers_of_old_messages_are_null(name: str) -> None:
     """The columns are those that were asked for."""
-    assert [row._replace(headers=[]) for row in rows_of(name)] == read(JAVA[name], how=Decoding())
+    assert [row._replace(headers=[]) for row in java_rows(name)] == read(JAVA[name], how=Decoding())
 
 
 def test_formats_may_follow_each_other() -> None:
@@ -82,9 +54,9 @@ def test_formats_may_follow_each_other() -> None:
             moved[header.position + 6] = number
         data += bytes(moved)
         if number:
-            expected += [row._replace(offset=row.offset + number * 256) for row in rows_of(name)]
+            expected += [row._replace(offset=row.offset + number * 256) for row in java_rows(name)]
     # Offsets within a wrapper of format 0 are absolute, and so are not moved with it.
-    assert rows_of("0 lz4 NoTimestampType") + expected == read(data)
+    assert java_rows("0 lz4 NoTimestampType") + expected == read(data)
 
 
 @pytest.mark.parametrize("name", OLD)
@@ -101,7 +73,7 @@ def test_a_flipped_bit_in_a_message_loses_nothing(name: str) -> None:
             except CorruptBatchError:
                 continue
             if how.check_crcs and headers and headers[-1].end == len(data):
-                assert [row[1:] for row in rows_of(name)] == [row[1:] for row in found]
+                assert [row[1:] for row in java_rows(name)] == [row[1:] for row in found]
 
 
 @pytest.mark.parametrize("kept", [1, 20, 60])

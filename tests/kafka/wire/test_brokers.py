@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.broker import Broker
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
@@ -26,6 +28,7 @@ from headrace.kafka.wire.fetcher import (
     OffsetOutOfRangeError,
     TopicRecreatedError,
 )
+from headrace.kafka.wire.group_requests import GroupDescription
 from headrace.kafka.wire.settings import wire_settings
 
 pytestmark = pytest.mark.broker
@@ -211,6 +214,79 @@ def test_a_group_with_members_is_not_overwritten(bootstrap: str, client: Cluster
     with pytest.raises(TaskFailedError, match="no consumer has joined"):
         client.commit_offsets(group, {TopicPartition(topic, 0): 1}, soon())
     consumer.close()
+
+
+def test_entries_of_groups(bootstrap: str, client: Cluster) -> None:
+    """With metadata and epoch; one is removed, which the client library cannot do, and the other stays."""
+    topic = create(bootstrap, 3)
+    group = f"group-of-{topic}"
+    entries = [GroupEntry(topic, number, 7 + number, '{"of":"a"}', 0) for number in (0, 1)]
+    client.commit_entries(group, entries, soon())
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    theirs = TheirPartition(topic, 2, 9, metadata="by C")
+    consumer.commit(offsets=[theirs], asynchronous=False)
+    consumer.close()
+    third = client.committed_entries(group, [topic], soon())[2]
+
+    assert (9, "by C") == (third.offset, third.metadata)
+    assert [*entries, third] == client.committed_entries(group, None, soon())
+    client.delete_offsets(group, [TopicPartition(topic, 0), TopicPartition(topic, 2)], soon())
+    assert entries[1:] == client.committed_entries(group, None, soon())
+    client.delete_offsets(f"no-{group}", [TopicPartition(topic, 0)], soon())
+
+
+def test_an_entry_in_a_transaction_is_waited_for(bootstrap: str, client: Cluster) -> None:
+    """What it says after an abort is what it said before, and a first one is seen where its topic is named."""
+    topic = create(bootstrap, 2)
+    group = f"group-of-{topic}"
+    client.commit_entries(group, [GroupEntry(topic, 0, 5)], soon())
+    for commits in (False, True):
+        producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"id-of-{topic}"})
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+        moved = [TheirPartition(topic, number, 6) for number in (0, 1)]
+        producer.send_offsets_to_transaction(moved, consumer.consumer_group_metadata(), 20)
+        with pytest.raises(RetriableError, match="UNSTABLE_OFFSET_COMMIT"):
+            client.committed_entries(group, None, soon(0.5))
+        timer = threading.Timer(
+            0.5, producer.commit_transaction if commits else producer.abort_transaction
+        )
+        timer.start()
+        found = client.committed_entries(group, None, soon())
+        timer.join()
+        consumer.close()
+
+        offsets = [(each.partition, each.offset) for each in found]
+        assert ([(0, 6), (1, 6)] if commits else [(0, 5)]) == offsets
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_members_of_groups_are_named(bootstrap: str, client: Cluster, protocol: str) -> None:
+    """Whichever protocol they have joined with."""
+    topic = create(bootstrap)
+    group = f"group-of-{topic}"
+    assert GroupDescription("Dead") == client.describe_group(group, soon())
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "client.id": "a-reader",
+            "group.protocol": protocol,
+        }
+    )
+    consumer.subscribe([topic])
+    deadline = soon()
+    while not consumer.assignment():
+        consumer.poll(0.1)
+        assert not deadline.expired
+    found = client.describe_group(group, soon())
+    consumer.close()
+
+    [member] = found.members
+    assert "a-reader" == member.client_id
+    assert "127.0.0.1" in member.host
+    assert () == client.describe_group(group, soon()).members
 
 
 def test_a_deleted_topics_offsets_are_not_those_of_its_successor(

@@ -14,6 +14,7 @@ from doubles.scripted_broker import (
     ListOffsetsResponse,
     MetadataResponse,
     OffsetCommitResponse,
+    OffsetDeleteResponse,
     OffsetFetchResponse,
     Received,
     SaslAuthenticateResponse,
@@ -21,6 +22,7 @@ from doubles.scripted_broker import (
     ScriptedCluster,
 )
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
@@ -388,6 +390,107 @@ def test_a_coordinator_that_moves_or_loads_is_waited_for(code: int) -> None:
 
         assert {T0: 42} == client.committed_offsets("g", [T0], soon())
         client.close()
+
+
+def entries_answer(*parts: tuple[int, int, str, int]) -> OffsetFetchResponse:
+    """Number, offset, metadata and error of partitions of ``t``, in the newest form."""
+    group = OffsetFetchResponse.OffsetFetchResponseGroup
+    kind = group.OffsetFetchResponseTopics
+    made = [
+        kind.OffsetFetchResponsePartitions(
+            partition_index=number,
+            committed_offset=offset,
+            committed_leader_epoch=3,
+            metadata=metadata,
+            error_code=code,
+        )
+        for number, offset, metadata, code in parts
+    ]
+    topics = [kind(name="t", partitions=made)] if made else []
+    return OffsetFetchResponse(groups=[group(group_id="g", topics=topics, error_code=0)])
+
+
+def asked_partitions(received: Received) -> list[int] | None:
+    """Which of ``t``'s partitions an OffsetFetch names; ``None`` for all."""
+    [group] = received.message.groups
+    return None if group.topics is None else sorted(group.topics[0].partition_indexes)
+
+
+def test_entries_come_with_what_was_committed_with_them(
+    scripted: ScriptedCluster, client: Cluster
+) -> None:
+    """The zero that ends librdkafka's text is none of it; partitions that nobody named are asked for."""
+    asked = list[list[int] | None]()
+
+    def answer(_: int, received: Received) -> OffsetFetchResponse:
+        asked.append(asked_partitions(received))
+        if asked[-1] is None:
+            return entries_answer((1, 8, "made by C\0", 0))
+        return entries_answer((0, 7, "", 0), (2, -1, "", 0))
+
+    scripted.scripts["OffsetFetch"] = answer
+
+    assert [
+        GroupEntry("t", 0, 7, "", 3),
+        GroupEntry("t", 1, 8, "made by C", 3),
+    ] == client.committed_entries("g", None, soon())
+    assert [None, [0, 2]] == asked
+
+
+def test_only_entries_in_open_transactions_are_asked_for_again(
+    scripted: ScriptedCluster, client: Cluster
+) -> None:
+    """Where many tasks commit, one of them is always open."""
+    asked = list[list[int] | None]()
+
+    def answer(_: int, received: Received) -> OffsetFetchResponse:
+        asked.append(asked_partitions(received))
+        return [
+            entries_answer((0, 5, "", 0), (1, -1, "", 88), (2, -1, "", 88)),
+            entries_answer((1, 6, "", 88), (2, 7, "", 0)),
+            entries_answer((1, 6, "", 0)),
+        ][len(asked) - 1]
+
+    scripted.scripts["OffsetFetch"] = answer
+
+    found = client.committed_entries("g", ["t"], soon())
+
+    assert [5, 6, 7] == [each.offset for each in found]
+    assert [[0, 1, 2], [1, 2], [1]] == asked
+
+
+def test_a_transaction_that_stays_open_is_named(scripted: ScriptedCluster, client: Cluster) -> None:
+    """At the deadline."""
+    scripted.scripts["OffsetFetch"] = entries_answer((1, -1, "", 88))
+
+    with pytest.raises(RetriableError, match=r"'g'.*t-1: UNSTABLE_OFFSET_COMMIT"):
+        client.committed_entries("g", None, soon(0.3))
+
+
+@pytest.mark.parametrize(("code", "place_code"), [(0, 0), (69, 0), (0, 3)])
+def test_what_is_not_there_is_removed_already(
+    scripted: ScriptedCluster, client: Cluster, code: int, place_code: int
+) -> None:
+    """A group, or a topic that was deleted with its entries."""
+    kind = OffsetDeleteResponse.OffsetDeleteResponseTopic
+    part = kind.OffsetDeleteResponsePartition(partition_index=0, error_code=place_code)
+    scripted.scripts["OffsetDelete"] = OffsetDeleteResponse(
+        error_code=code, topics=[kind(name="t", partitions=[part])]
+    )
+
+    client.delete_offsets("g", [T0], soon())
+
+    assert 1 == sum(len(each.named("OffsetDelete")) for each in scripted.brokers.values())
+
+
+def test_entries_of_a_group_with_members_are_not_removed(
+    scripted: ScriptedCluster, client: Cluster
+) -> None:
+    """Its consumers would begin somewhere else."""
+    scripted.scripts["OffsetDelete"] = OffsetDeleteResponse(error_code=68, topics=[])
+
+    with pytest.raises(TaskFailedError, match=r"'g'.*no consumer has joined"):
+        client.delete_offsets("g", [T0], soon())
 
 
 @pytest.mark.parametrize(("code", "advice"), [(25, "no consumer has joined"), (30, "on the group")])

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
 
 from doubles.producer_brokers import ProducerCluster
 from doubles.scripted_broker import (
+    ConsumerGroupDescribeResponse,
+    DescribeConfigsResponse,
+    DescribeGroupsResponse,
     InitProducerIdResponse,
     ListTransactionsResponse,
     OffsetCommitResponse,
+    OffsetDeleteResponse,
     OffsetFetchResponse,
     SaslAuthenticateResponse,
     SaslHandshakeResponse,
@@ -33,6 +37,7 @@ from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
 from headrace.kafka.wire.producer import WireProducer
 from headrace.kafka.wire.producer_settings import ProducerWireSettings
+from headrace.kafka.wire.written_topics import WrittenTopics
 from record_batches import Row, batch
 
 EXPECTED = Path(__file__).with_name("request_bytes.txt")
@@ -52,9 +57,20 @@ def soon() -> Deadline:
 
 
 def read_metadata(cluster: Cluster) -> None:
-    """Of all topics, and of some."""
+    """Of all topics, and of some; and of one so that it is created."""
     cluster.metadata(None, soon())
     cluster.metadata(["second", "first"], soon())
+    written(cluster)._create("third", soon())
+
+
+def written(cluster: Cluster) -> WrittenTopics:
+    """What a producer asks for."""
+    return WrittenTopics(cluster, seconds=20, creation_seconds=1, waiting=lambda _: None)
+
+
+def limit(cluster: Cluster) -> None:
+    """Of one topic."""
+    written(cluster).max_bytes("first")
 
 
 def fetch(cluster: Cluster) -> None:
@@ -79,6 +95,16 @@ def committed(cluster: Cluster) -> None:
 def commit(cluster: Cluster) -> None:
     """Of two partitions."""
     cluster.commit_offsets("group", {T0: 1, T1: 2**40}, soon())
+
+
+def delete(cluster: Cluster) -> None:
+    """Of two partitions."""
+    cluster.delete_offsets("group", [T0, T1], soon())
+
+
+def describe(cluster: Cluster) -> None:
+    """By the classic protocol, and then by the newer one."""
+    cluster.describe_group("group", soon())
 
 
 def take_and_prove(cluster: Cluster) -> None:
@@ -121,6 +147,9 @@ class Call(NamedTuple):
 
 CALLS = {
     "ApiVersions": Call(read_metadata, 18, 0, 0),
+    "ConsumerGroupDescribe": Call(describe, 69, 0, 0),
+    "DescribeConfigs": Call(limit, 32, 1, 4),
+    "DescribeGroups": Call(describe, 15, 0, 5),
     "Fetch": Call(fetch, 1, 4, 17),
     "FindCoordinator": Call(committed, 10, 1, 3),
     "InitProducerId": Call(take_and_prove, 22, 3, 4),
@@ -128,6 +157,7 @@ CALLS = {
     "ListTransactions": Call(take_and_prove, 66, 0, 0),
     "Metadata": Call(read_metadata, 3, 4, 12),
     "OffsetCommit": Call(commit, 8, 2, 9),
+    "OffsetDelete": Call(delete, 47, 0, 0),
     "OffsetFetch": Call(committed, 9, 1, 9),
     "SaslAuthenticate": Call(read_metadata, 36, 0, 1),
     "SaslHandshake": Call(read_metadata, 17, 1, 1),
@@ -175,6 +205,14 @@ def produced(name: str, version: int, transactions: int) -> list[str]:
     return [f"{name} {version} {each.frame.hex()}" for each in asked]
 
 
+def unknown(kind: Any, **others: object) -> Any:  # noqa: ANN401 (classes of kafka-python's)
+    """What either protocol answers about a group that does not exist."""
+    group = kind.DescribedGroup(
+        error_code=0, group_id="group", group_state="Dead", members=[], **others
+    )
+    return kind(throttle_time_ms=0, groups=[group])
+
+
 def sent(name: str, version: int) -> list[str]:
     """The requests of that name that are sent to a broker whose newest version this is, as they are in the file."""
     call = CALLS[name]
@@ -183,6 +221,14 @@ def sent(name: str, version: int) -> list[str]:
         for place in (T0, T1):
             scripted.append(place, 0)
         scripted.scripts |= {
+            "ConsumerGroupDescribe": unknown(ConsumerGroupDescribeResponse),
+            "DescribeConfigs": DescribeConfigsResponse(throttle_time_ms=0, results=[]),
+            "DescribeGroups": unknown(
+                DescribeGroupsResponse,
+                protocol_type="",
+                protocol_data="",
+                authorized_operations=set(),
+            ),
             "InitProducerId": InitProducerIdResponse(
                 throttle_time_ms=0, error_code=0, producer_id=5, producer_epoch=6
             ),
@@ -190,6 +236,7 @@ def sent(name: str, version: int) -> list[str]:
                 throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[]
             ),
             "OffsetCommit": OffsetCommitResponse(throttle_time_ms=0, topics=[]),
+            "OffsetDelete": OffsetDeleteResponse(throttle_time_ms=0, error_code=0, topics=[]),
             "OffsetFetch": OffsetFetchResponse(
                 throttle_time_ms=0, error_code=0, topics=[], groups=[]
             ),

@@ -1,11 +1,11 @@
-"""The four ways in which the records of a batch are compressed, undone into memory of a known size."""
+"""The four ways in which the records of a batch are compressed: done, and undone into memory of a known size."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 import cramjam
 import numpy as np
@@ -17,9 +17,41 @@ _BLOCK_LENGTH: Final = struct.Struct(">i")
 # What cramjam says of an output that is too small, and of nothing else.
 _OUTPUT_IS_FULL: Final = "failed to write whole buffer"
 
+COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+"""Names of the compressions, as ``compression.type`` has them; each at its number."""
+# Java's blocks; its readers take no others of lz4 than those that the header announces.
+_SNAPPY_BLOCK_BYTES: Final = 32 << 10
+_LZ4_BLOCK_BYTES: Final = 64 << 10
+# Versions of the stream: its own, and the oldest that can read it.
+_XERIAL_HEADER: Final = _XERIAL + struct.pack(">ii", 1, 1)
+# Version 1, independent blocks of 64 KiB, no checksum of the content, and the checksum of these two bytes. Java's reader
+# takes no linked blocks.
+_LZ4_HEADER: Final = bytes.fromhex("04224d18604082")
+_LZ4_END: Final = bytes(4)
+_LZ4_STORED: Final = 1 << 31
+_LZ4_LENGTH: Final = struct.Struct("<I")
+# Java's own defaults.
+_GZIP_LEVEL: Final = 6
+_ZSTD_LEVEL: Final = 3
+
 
 class TooSmallError(Exception):
     """There is more than the output has room for."""
+
+
+class Compression(NamedTuple):
+    """How the records of a batch are compressed: *codec* as in a batch's attributes, *level* of the codec's own, ``None`` for its default."""
+
+    codec: int = 0
+    level: int | None = None
+
+
+NO_COMPRESSION: Final = Compression()
+
+
+def compressed(records: memoryview, how: Compression) -> bytes:
+    """The *records* of a batch as Java's clients compress them, for any reader."""
+    return _COMPRESSING[how.codec](records, how.level)
 
 
 def decompress_into(compression: int, records: memoryview, output: memoryview) -> int:
@@ -91,6 +123,49 @@ def _snappy_block(block: memoryview, output: memoryview) -> int:
     return cramjam.snappy.decompress_raw_into(block, output)
 
 
+def _gzipped(records: memoryview, level: int | None) -> bytes:
+    return bytes(cramjam.gzip.compress(records, level=_GZIP_LEVEL if level is None else level))
+
+
+def _zstd_compressed(records: memoryview, level: int | None) -> bytes:
+    return bytes(cramjam.zstd.compress(records, level=_ZSTD_LEVEL if level is None else level))
+
+
+def _snappy_framed(records: memoryview, _: int | None) -> bytes:
+    parts = [_XERIAL_HEADER]
+    for block in _blocks(records, _SNAPPY_BLOCK_BYTES):
+        made = bytes(cramjam.snappy.compress_raw(block))
+        parts += [_BLOCK_LENGTH.pack(len(made)), made]
+    return b"".join(parts)
+
+
+def _lz4_framed(records: memoryview, level: int | None) -> bytes:
+    if level is not None:
+        compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+        compressor.compress(bytes(records))
+        return bytes(compressor.finish())
+    # Twice as fast as the lowest level.
+    parts: list[bytes | memoryview] = [_LZ4_HEADER]
+    for block in _blocks(records, _LZ4_BLOCK_BYTES):
+        made = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if len(made) < len(block):
+            parts += [_LZ4_LENGTH.pack(len(made)), made]
+        else:
+            parts += [_LZ4_LENGTH.pack(len(block) | _LZ4_STORED), block]
+    return b"".join([*parts, _LZ4_END])
+
+
+def _blocks(records: memoryview, size: int) -> Iterator[memoryview]:
+    return (records[at : at + size] for at in range(0, len(records), size))
+
+
+_COMPRESSING: Final[dict[int, Callable[[memoryview, int | None], bytes]]] = {
+    0: lambda records, _: bytes(records),
+    1: _gzipped,
+    2: _snappy_framed,
+    3: _lz4_framed,
+    4: _zstd_compressed,
+}
 _CODECS: Final[dict[int, Callable[[memoryview, memoryview], int]]] = {
     0: _copy,
     1: cramjam.gzip.decompress_into,

@@ -1,4 +1,4 @@
-"""A record batch that contradicts itself."""
+"""A record batch that contradicts itself, and a record that its target cannot take."""
 
 from __future__ import annotations
 
@@ -22,3 +22,32 @@ class CorruptBatchError(TaskFailedError):
             f"The record batch {where} of partition {place} is corrupt: {reason}. "
             f"Compare with another replica, or start reading after this batch."
         )
+
+
+class UnforwardableError(TaskFailedError):
+    """A record cannot be written where it is to go to, or one of several.
+
+    *place* is the partition that it comes from, *offset* its offset there, and *last* that of the last record that may be the
+    one; *reason* and *advice* are the parts of the message.
+    """
+
+    def __init__(
+        self,
+        place: TopicPartition,
+        offset: int,
+        reason: str,
+        *,
+        advice: str,
+        last: int | None = None,
+    ) -> None:
+        self.place = place
+        self.offset = offset
+        self.last = offset if last is None else last
+        self.reason = reason
+        self.advice = advice
+        which = (
+            f"record at offset {offset}"
+            if self.last == offset
+            else f"records at the offsets {offset} to {self.last}"
+        )
+        super().__init__(f"The {which} of {place} cannot be copied: {reason}. {advice}".strip())

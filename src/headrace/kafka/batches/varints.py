@@ -18,9 +18,10 @@ _LOW: Final = np.uint8(0x7F)
 _MORE: Final = 0x80
 _ONE: Final = np.uint8(1)
 _LONGEST_BYTES: Final = 10
-# What Arrow has of a piece of bytes in an array of views; shorter ones lie in the view itself.
-_VIEW: Final = np.dtype([("size", "<i4"), ("prefix", "<i4"), ("buffer", "<i4"), ("at", "<i4")])
-_INLINE_BYTES: Final = 12
+VIEW: Final = np.dtype([("size", "<i4"), ("prefix", "<i4"), ("buffer", "<i4"), ("at", "<i4")])
+"""What Arrow has of a piece of bytes in an array of views."""
+INLINE_BYTES: Final = 12
+"""Pieces of no more bytes lie in their view itself, behind the size."""
 
 
 def scalar(octets: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -84,7 +85,7 @@ class Octets:
             return pa.nulls(len(at), pa.binary())
         found = (
             self._long_pieces(at, sizes)
-            if sizes[present].min() > _INLINE_BYTES
+            if sizes[present].min() > INLINE_BYTES
             else self._any_pieces(at, sizes)
         )
         if present.all():
@@ -103,7 +104,7 @@ class Octets:
 
     def _long_pieces(self, at: Int64Array, sizes: Int64Array) -> pa.BinaryArray:
         # Of views Arrow adds the sizes up first, and copies once. The prefix in a view is for comparisons only.
-        views = np.zeros(len(at), _VIEW)
+        views = np.zeros(len(at), VIEW)
         views["size"] = np.maximum(sizes, 0)
         views["at"] = at
         buffers = [None, pa.py_buffer(views), pa.py_buffer(self.buffer)]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest
@@ -20,9 +19,10 @@ from kafka.protocol.metadata.metadata import MetadataRequest
 
 from headrace import __version__
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire import error_codes
+from headrace.kafka.wire import error_codes, group_requests
 from headrace.kafka.wire.connection import (
     AnswerTooLargeError,
     LoginRefusedError,
@@ -33,6 +33,7 @@ from headrace.kafka.wire.connection import (
     unresolvable,
 )
 from headrace.kafka.wire.error_codes import ErrorCode, Reaction, error_code
+from headrace.kafka.wire.group_requests import GroupDescription, by_topic
 from headrace.kafka.wire.settings import WireSettings
 
 _log = logging.getLogger(__name__)
@@ -44,8 +45,7 @@ LATEST: Final = -1
 EARLIEST_LOCAL: Final = -4
 """Instead of a timestamp: the start of what is not on remote storage (KIP-405); with brokers that have none, the log's."""
 
-# Versions of the requests. Metadata does not create topics since version 4 (Kafka 0.11). Offsets of groups are asked for by
-# the names of topics, up to the versions that have ids instead; a coordinator is looked up alone.
+# Versions of the requests. Metadata does not create topics since version 4 (Kafka 0.11). A coordinator is looked up alone.
 _METADATA_VERSIONS: Final = (4, 12)
 _OFFSETS_VERSIONS: Final = (2, 8)
 # Before it, EARLIEST_LOCAL would be taken for a timestamp.
@@ -53,8 +53,6 @@ _LOCAL_START_VERSION: Final = 8
 _COORDINATOR_VERSIONS: Final = (1, 3)
 # Features came with version 3 (Kafka 2.4).
 _FEATURES_VERSIONS: Final = (3, 4)
-_COMMITTED_VERSIONS: Final = (1, 9)
-_COMMIT_VERSIONS: Final = (2, 9)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Whoever has spelt an address wrong should not have to wait for the deadline to see it.
 _SILENT_SECONDS: Final = 5.0
@@ -63,7 +61,6 @@ _BEFORE_ASKING_AGAIN: Final = 0.5
 # The system sends its first packet again after one and after three seconds.
 _LEADER_CONNECT_SECONDS: Final = 4.0
 _GROUP: Final = 0
-
 _Address = tuple[str, int]
 _Answer = TypeVar("_Answer")
 
@@ -204,70 +201,94 @@ class Cluster:
 
         An offset in an open transaction is waited for.
         """
-        # Version 8 and later ask for groups, earlier ones for topics of one.
-        numbers = {
-            topic: [each.partition for each in places]
-            for topic, places in _by_topic(partitions).items()
+        return {
+            place: None if entry is None else entry.offset
+            for place, entry in self._committed(group, partitions, deadline).items()
         }
-        topic_class = OffsetFetchRequest.OffsetFetchRequestTopic
-        group_class = OffsetFetchRequest.OffsetFetchRequestGroup
-        request = OffsetFetchRequest(
-            group_id=group,
-            topics=[topic_class(name=each, partition_indexes=numbers[each]) for each in numbers],
-            groups=[
-                group_class(
-                    group_id=group,
-                    topics=[
-                        group_class.OffsetFetchRequestTopics(
-                            name=each, partition_indexes=numbers[each]
-                        )
-                        for each in numbers
-                    ],
-                )
-            ],
-            require_stable=True,
-        )
-        doing = f"the committed offsets of the group {group!r}"
-        found: dict[TopicPartition, int | None] = dict.fromkeys(partitions)
-        if found:
-            answer = self._coordinated(
-                group, request, doing, deadline, versions=_COMMITTED_VERSIONS
-            )
-            found |= {
-                place: each.committed_offset
-                for place, each in _partitions(answer)
-                if each.committed_offset >= 0
-            }
-        return found
 
     def commit_offsets(
         self, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline
     ) -> None:
         """Commit *offsets* for *group*, which has no members, for tools that show a reader's lag."""
-        topic_class = OffsetCommitRequest.OffsetCommitRequestTopic
-        partition_class = topic_class.OffsetCommitRequestPartition
-        request = OffsetCommitRequest(
-            group_id=group,
-            generation_id_or_member_epoch=-1,
-            member_id="",
-            topics=[
-                topic_class(
-                    name=topic,
-                    partitions=[
-                        partition_class(
-                            partition_index=each.partition,
-                            committed_offset=offsets[each],
-                            committed_metadata="",
-                        )
-                        for each in places
-                    ],
-                )
-                for topic, places in _by_topic(offsets).items()
-            ],
-        )
+        entries = [GroupEntry(*place, offset) for place, offset in offsets.items()]
+        self.commit_entries(group, entries, deadline)
+
+    def committed_entries(
+        self, group: str, topics: Collection[str] | None, deadline: Deadline
+    ) -> list[GroupEntry]:
+        """What *group* has committed for all partitions of *topics*, or for all topics, sorted.
+
+        An offset in an open transaction is waited for. Without *topics* one is not seen that is the first of its topic:
+        the broker does not name a partition for which nothing is committed yet, so only those of topics that it has named
+        are asked for one by one. Topics that do not exist have no entries.
+        """
+        found = dict[TopicPartition, GroupEntry | None]()
+        if topics is None:
+            found = self._committed(group, None, deadline)
+            topics = {each.topic for each in found}
+        if topics:
+            known = self.metadata(topics, deadline).topics.values()
+            places = {
+                TopicPartition(each.name, number) for each in known for number in each.partitions
+            }
+            found |= self._committed(group, places - found.keys(), deadline)
+        return sorted(each for each in found.values() if each is not None)
+
+    def commit_entries(self, group: str, entries: Sequence[GroupEntry], deadline: Deadline) -> None:
+        """Commit *entries* for *group*, which has no members: all of them, if they fit into one request, or each portion."""
         doing = f"the commit of offsets to the group {group!r}"
-        if offsets:
-            self._coordinated(group, request, doing, deadline, versions=_COMMIT_VERSIONS)
+        for portion in group_requests.portions(entries):
+            request = group_requests.commit_request(group, portion)
+            self._coordinated(
+                group, request, doing, deadline, versions=group_requests.COMMIT_VERSIONS
+            )
+
+    def delete_offsets(
+        self, group: str, places: Collection[TopicPartition], deadline: Deadline
+    ) -> None:
+        """Remove what *group* has committed for *places*; a place or a group that is not there is removed already.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` while the group has members.
+        """
+        request = group_requests.delete_request(group, places)
+        doing = f"the removal of offsets from the group {group!r}"
+        if places:
+            self._coordinated(
+                group,
+                request,
+                doing,
+                deadline,
+                versions=group_requests.DELETE_VERSIONS,
+                tolerated=_NOTHING_TO_REMOVE,
+            )
+
+    def describe_group(self, group: str, deadline: Deadline) -> GroupDescription:
+        """The state and the members of *group*, whichever protocol they use (KIP-848)."""
+        doing = f"a description of the group {group!r}"
+        classic = self._coordinated(
+            group,
+            group_requests.describe_request(group),
+            doing,
+            deadline,
+            versions=group_requests.DESCRIBE_VERSIONS,
+        )
+        found = group_requests.described(classic)
+        if found.state != group_requests.DEAD:
+            return found
+
+        def attempt() -> Message:
+            request = group_requests.describe_newer_request(group)
+            versions = group_requests.DESCRIBE_NEWER_VERSIONS
+            try:
+                return self._at_coordinator(
+                    group, request, deadline, versions=versions, tolerated=_NO_SUCH_GROUP
+                )
+            except UnsupportedApiError:
+                return None
+
+        newer = self._retried(doing, deadline, attempt)
+        named = found if newer is None else group_requests.described(newer)
+        return named if named.state else found
 
     def features(self, deadline: Deadline) -> dict[str, int]:
         """The finalised level of each feature of the cluster (KIP-584), such as that of ``transaction.version``.
@@ -407,26 +428,83 @@ class Cluster:
             return _Leader(error=error_codes.LEADER_NOT_AVAILABLE)
         return _Leader(found.leader, found.leader_epoch)
 
+    def _committed(
+        self, group: str, places: Collection[TopicPartition] | None, deadline: Deadline
+    ) -> dict[TopicPartition, GroupEntry | None]:
+        """The entries of *places*, or all; those in an open transaction are asked for again until it has ended."""
+        found: dict[TopicPartition, GroupEntry | None] = dict.fromkeys(places or ())
+        left: Collection[TopicPartition] | None = places
+
+        def attempt() -> None:
+            nonlocal left
+            request = group_requests.fetch_request(group, left)
+            answer = self._at_coordinator(
+                group,
+                request,
+                deadline,
+                versions=group_requests.FETCH_VERSIONS,
+                tolerated=_UNSTABLE,
+            )
+            open_ones = set[TopicPartition]()
+            for place, part in group_requests.parts(answer):
+                if part.error_code:
+                    open_ones.add(place)
+                else:
+                    found[place] = group_requests.entry_of(place, part)
+            left = open_ones
+            if open_ones:
+                raise _RefusedError(error_codes.UNSTABLE_OFFSET_COMMIT, str(min(open_ones)))
+
+        if places is None or places:
+            self._retried(f"the committed offsets of the group {group!r}", deadline, attempt)
+        return found
+
     def _coordinated(
-        self, group: str, request: Message, doing: str, deadline: Deadline, *, versions: Versions
+        self,
+        group: str,
+        request: Message,
+        doing: str,
+        deadline: Deadline,
+        *,
+        versions: Versions,
+        tolerated: _Tolerated | None = None,
     ) -> Message:
-        """The answer of the group's coordinator to *request*, which has no errors in it."""
+        """As :meth:`_at_coordinator`, retried while that can help."""
+        return self._retried(
+            doing,
+            deadline,
+            partial(
+                self._at_coordinator,
+                group,
+                request,
+                deadline,
+                versions=versions,
+                tolerated=tolerated,
+            ),
+        )
 
-        def attempt() -> Message:
-            try:
-                address = self._coordinator(group, deadline)
-                answer = self._ask(address, request, deadline, versions=versions)
-                _raise_error_in(answer)
-            except OSError:
+    def _at_coordinator(
+        self,
+        group: str,
+        request: Message,
+        deadline: Deadline,
+        *,
+        versions: Versions,
+        tolerated: _Tolerated | None = None,
+    ) -> Message:
+        """The answer of the group's coordinator to *request*; no error in it but those that are *tolerated*."""
+        try:
+            address = self._coordinator(group, deadline)
+            answer = self._ask(address, request, deadline, versions=versions)
+            _raise_error_in(answer, tolerated)
+        except OSError:
+            self._coordinators.pop(group, None)
+            raise
+        except _RefusedError as refused:
+            if refused.error.reaction is not Reaction.RETRY:
                 self._coordinators.pop(group, None)
-                raise
-            except _RefusedError as refused:
-                if refused.error.reaction is not Reaction.RETRY:
-                    self._coordinators.pop(group, None)
-                raise
-            return answer
-
-        return self._retried(doing, deadline, attempt)
+            raise
+        return answer
 
     def _coordinator(self, group: str, deadline: Deadline) -> _Address:
         if group not in self._coordinators:
@@ -574,7 +652,7 @@ class _OffsetsQuery:
                     for each in parts
                 ],
             )
-            for topic, parts in _by_topic(places).items()
+            for topic, parts in by_topic(places).items()
         ]
         return ListOffsetsRequest(
             replica_id=-1, isolation_level=int(self._isolation), topics=topics
@@ -617,13 +695,6 @@ class _OffsetsQuery:
             self.found[place] = offset
 
 
-def _by_topic(places: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    found = defaultdict[str, list[TopicPartition]](list)
-    for place in places:
-        found[place.topic].append(place)
-    return found
-
-
 def _topic_metadata(answer: Message) -> TopicMetadata:
     return TopicMetadata(
         answer.name,
@@ -642,18 +713,31 @@ def _topic_metadata(answer: Message) -> TopicMetadata:
     )
 
 
-def _partitions(answer: Message) -> Iterable[tuple[TopicPartition, Message]]:
-    """The partitions' parts of an answer of a group's coordinator; since OffsetFetch 8 they are in groups."""
-    for level in (answer, *(getattr(answer, "groups", None) or ())):
-        for topic in getattr(level, "topics", None) or ():
-            for each in topic.partitions:
-                yield TopicPartition(topic.name, each.partition_index), each
+class _Tolerated(NamedTuple):
+    """Codes that are no errors to the caller: of the *whole* answer or a group in it, and of a partition."""
+
+    whole: tuple[int, ...] = ()
+    partition: tuple[int, ...] = ()
 
 
-def _raise_error_in(answer: Message) -> None:
-    for level in (answer, *(getattr(answer, "groups", None) or ())):
-        if (error := error_code(getattr(level, "error_code", None) or 0)) is not None:
+# What belongs to no topic, or to no group, is removed already.
+_NOTHING_TO_REMOVE: Final = _Tolerated(
+    whole=(error_codes.GROUP_ID_NOT_FOUND.code,),
+    partition=(error_codes.UNKNOWN_TOPIC_OR_PARTITION.code,),
+)
+# A broker may not have the newer protocol turned on.
+_NO_SUCH_GROUP: Final = _Tolerated(
+    whole=(error_codes.GROUP_ID_NOT_FOUND.code, error_codes.UNSUPPORTED_VERSION.code)
+)
+_UNSTABLE: Final = _Tolerated(partition=(error_codes.UNSTABLE_OFFSET_COMMIT.code,))
+
+
+def _raise_error_in(answer: Message, tolerated: _Tolerated | None = None) -> None:
+    whole, partition = tolerated or _Tolerated()
+    for level in group_requests.levels(answer):
+        code = getattr(level, "error_code", None) or error_codes.NONE
+        if code not in whole and (error := error_code(code)) is not None:
             raise _RefusedError(error)
-    for place, each in _partitions(answer):
-        if (error := error_code(each.error_code)) is not None:
+    for place, part in group_requests.parts(answer):
+        if part.error_code not in partition and (error := error_code(part.error_code)) is not None:
             raise _RefusedError(error, str(place))

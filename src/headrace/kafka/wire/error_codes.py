@@ -237,3 +237,6 @@ _NEWER: Final = "This version of headrace does not know that error code of a new
 UNKNOWN: Final = _BY_CODE[-1]
 LEADER_NOT_AVAILABLE: Final = _BY_CODE[5]
 UNKNOWN_TOPIC_OR_PARTITION: Final = _BY_CODE[3]
+UNSUPPORTED_VERSION: Final = _BY_CODE[35]
+GROUP_ID_NOT_FOUND: Final = _BY_CODE[69]
+UNSTABLE_OFFSET_COMMIT: Final = _BY_CODE[88]

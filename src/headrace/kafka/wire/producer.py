@@ -100,7 +100,7 @@ class WireProducer:
         self._began: float | None = None
         # The end of a transaction's time fences its producer, too, on the first version.
         self._timed_out: TransactionTimedOutError | None = None
-        self._report_at = 0.0
+        self._report_at = self._waits_since = 0.0
         self._unsent = 0
         self._acknowledged_before = 0
         self._has_offsets = False
@@ -129,6 +129,11 @@ class WireProducer:
     def identity(self) -> ProducerIdentity | None:
         """The producer's id and epoch, ``None`` before it is open."""
         return self._state.identity
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether there is a transactional id."""
+        return self._state.is_transactional
 
     def open(self, deadline: Deadline, *, identity: ProducerIdentity | None = None) -> None:
         """Get an id and an epoch: earlier owners of the transactional id are fenced, and what is open is aborted.
@@ -198,6 +203,13 @@ class WireProducer:
                 self._begin_wait()
                 self._delivery.pump(0, flushes=False)
         return number
+
+    def push(self) -> None:
+        """Send what can be sent now, without waiting: otherwise small batches stay here until ``flush``."""
+        self._raise_failure()
+        with self._translating():
+            self._begin_wait()
+            self._delivery.pump(0, flushes=True)
 
     def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
         """Commit *entries* for *group*, which nobody consumes with; done on return.
@@ -332,7 +344,8 @@ class WireProducer:
 
     def _begin_wait(self) -> None:
         self._outage.text = ""
-        self._report_at = self._clock() + _REPORT_SECONDS
+        self._waits_since = self._clock()
+        self._report_at = self._waits_since + _REPORT_SECONDS
 
     def _until_report(self) -> float:
         return max(0.0, self._report_at - self._clock())
@@ -346,6 +359,8 @@ class WireProducer:
         if self._began is not None:
             half = self._transaction_ms / 2000
             if self._delivery.is_in_flight and now - self._delivery.progressed_at > half:
+                self._outage.was_away = True
+            if self._requests.is_unanswered and now - self._waits_since > half:
                 self._outage.was_away = True
             if self._outlived():
                 raise self._too_long()

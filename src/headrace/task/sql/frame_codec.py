@@ -27,6 +27,7 @@ from headrace.task.frames import (
     Abort,
     Commit,
     DeadLetter,
+    Encoded,
     EndOfPoll,
     Failed,
     Filtered,
@@ -167,6 +168,9 @@ class FrameEncoder:
         if isinstance(frame, Records):
             yield from self._records(frame.batch)
         else:
+            assert not isinstance(frame, Encoded), (
+                "the poll loop refuses them where there are steps"
+            )
             yield self._mark_rows(_KINDS[type(frame)], pickled_frame(frame))
 
     def end(self, outcome: Outcome) -> pa.RecordBatch:

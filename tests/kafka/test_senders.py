@@ -1,4 +1,4 @@
-"""The sender on a real broker: transactions, refusals, full queues and lost ownership."""
+"""Both senders on a real broker: transactions, refusals, full queues and lost ownership."""
 
 from __future__ import annotations
 
@@ -21,14 +21,22 @@ from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.sender import EncodedRecords, Sender, TooLargeError
+from headrace.kafka.wire_sender import make_wire_sender
 
 pytestmark = pytest.mark.broker
 
 Opening = Callable[..., Sender]
+Making = Callable[..., Sender]
+
+
+@pytest.fixture(params=[make_sender, make_wire_sender], ids=["client", "wire"])
+def make(request: pytest.FixtureRequest) -> Making:
+    """Makes senders of either kind."""
+    return request.param
 
 
 @pytest.fixture
-def open_sender(bootstrap: str) -> Iterator[Opening]:
+def open_sender(bootstrap: str, make: Making) -> Iterator[Opening]:
     """Opens senders that are closed with the test; keywords are producer settings."""
     opened: list[Sender] = []
 
@@ -39,7 +47,7 @@ def open_sender(bootstrap: str) -> Iterator[Opening]:
         config = producer_config(
             {"bootstrap.servers": bootstrap, **named}, transactional_id=transactional_id
         )
-        opened.append(make_sender(config, owner="task c-0", reports_metadata=reports_metadata))
+        opened.append(make(config, owner="task c-0", reports_metadata=reports_metadata))
         opened[-1].open()
         return opened[-1]
 
@@ -112,6 +120,7 @@ def test_keys_land_where_java_puts_them(
     assert expected == {(key, partition) for partition, key, _ in read_committed(new_topic)}
 
 
+@pytest.mark.parametrize("make", [make_sender])
 def test_keys_of_offsets_land_there_whatever_the_partitioner(
     open_sender: Opening, new_topic: str, transactional_id: str, read_committed: Callable
 ) -> None:
@@ -268,22 +277,23 @@ def test_a_sender_that_reports_metadata_still_collects_failures(
     sender.abort()
 
 
+@pytest.mark.parametrize("make", [make_sender])
 def test_places_need_a_sender_made_for_them(open_sender: Opening, new_topic: str) -> None:
     """Without it nothing is sent."""
     with pytest.raises(ValueError, match="reports_metadata"):
         open_sender().send_each(records(new_topic, b"1"))
 
 
-def unreachable(**options: object) -> Sender:
+def unreachable(make: Making, **options: object) -> Sender:
     """A sender to a port where no one listens."""
     config = producer_config({"bootstrap.servers": "127.0.0.1:1"}, transactional_id="no one")
-    return make_sender(config, **options)  # type: ignore[arg-type]
+    return make(config, **options)
 
 
-def test_a_broker_that_is_away_at_the_start_is_waited_for_until_the_deadline() -> None:
+def test_a_broker_that_is_away_at_the_start_is_waited_for_until_the_deadline(make: Making) -> None:
     """While it lasts the wait is told, with what the client says."""
     told: list[str] = []
-    sender = unreachable(open_seconds=2.5, waiting=told.append)
+    sender = unreachable(make, open_seconds=4.5, waiting=told.append)
     with pytest.raises(RetriableError, match="did not answer"):
         sender.open()
     sender.close()
@@ -292,13 +302,13 @@ def test_a_broker_that_is_away_at_the_start_is_waited_for_until_the_deadline() -
     assert "Connection refused" in told[-1]
 
 
-def test_a_wait_can_be_ended() -> None:
+def test_a_wait_can_be_ended(make: Making) -> None:
     """What the watcher raises comes out at once; then there is nothing to abort, only to close."""
 
     def withdrawn(_: str) -> None:
         raise StaleTokenError("withdrawn")
 
-    sender = unreachable(waiting=withdrawn)
+    sender = unreachable(make, waiting=withdrawn)
     with pytest.raises(StaleTokenError):
         sender.open()
     sender.abort()

@@ -1,0 +1,255 @@
+"""Columns of records into record batches: laid out for all rows at once, compressed, and cut by size."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kafka.batches.compression import NO_COMPRESSION, Compression, compressed
+from headrace.kafka.batches.header_sections import Sections, lengths
+from headrace.kafka.batches.headers import HEADER_BYTES, NEWEST_MAGIC
+from headrace.kafka.batches.joining import (
+    ZERO,
+    Column,
+    Views,
+    coded,
+    inline,
+    joined,
+    same_view,
+    views_of,
+    width,
+)
+from headrace.kafka.batches.producer_batch import UnstampedBatch
+from headrace.kafka.batches.varints import Int64Array
+
+# Columns of so many rows fit into a processor's cache; so does what they are joined into.
+_ROWS: Final = 16_384
+_GROUP_BYTES: Final = 4 << 20
+_LENGTH_AT: Final = 8
+_LENGTH: Final = struct.Struct(">i")
+_ATTRIBUTES_AT: Final = 21
+_ATTRIBUTES: Final = struct.Struct(">h")
+_OVERHEAD: Final = 12
+_HEADER: Final = np.dtype(
+    [
+        ("base_offset", ">i8"),
+        ("length", ">i4"),
+        ("leader_epoch", ">i4"),
+        ("magic", "i1"),
+        ("crc", ">u4"),
+        ("attributes", ">i2"),
+        ("last_delta", ">i4"),
+        ("base_timestamp", ">i8"),
+        ("max_timestamp", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("sequence", ">i4"),
+        ("count", ">i4"),
+    ]
+)
+
+
+class RecordColumns(NamedTuple):
+    """Records in order, by columns of equal length.
+
+    *timestamps* are milliseconds, -1 for none; a null in *keys* or *values* is Kafka's null, and without *keys* all are null.
+    *headers* come from :mod:`~headrace.kafka.batches.header_sections`.
+    """
+
+    timestamps: Int64Array
+    values: Column
+    keys: Column | None
+    headers: Sections
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def part(self, start: int, stop: int) -> RecordColumns:
+        """The rows from *start* to before *stop*, without copying."""
+        return RecordColumns(
+            self.timestamps[start:stop],
+            self.values.slice(start, stop - start),
+            None if self.keys is None else self.keys.slice(start, stop - start),
+            self.headers
+            if isinstance(self.headers, bytes)
+            else self.headers.slice(start, stop - start),
+        )
+
+    def take(self, rows: Int64Array) -> RecordColumns:
+        """Those *rows*, in their order."""
+        chosen = pa.array(rows)
+        return RecordColumns(
+            self.timestamps[rows],
+            self.values.take(chosen),
+            None if self.keys is None else self.keys.take(chosen),
+            self.headers if isinstance(self.headers, bytes) else self.headers.take(chosen),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """How records become batches.
+
+    A batch has at most *batch_bytes* before it is compressed, and *batch_rows* records; a single record may have more, up to
+    *max_bytes* as it is sent. A batch that does not become smaller is not compressed.
+    """
+
+    compression: Compression = NO_COMPRESSION
+    batch_bytes: int = 1_000_000
+    batch_rows: int = 1 << 20
+    max_bytes: int = 1_048_576
+
+
+class RecordTooLargeError(ValueError):
+    """The record in *row* makes a batch of *size* bytes, which is more than may be sent."""
+
+    def __init__(self, row: int, size: int) -> None:
+        self.row = row
+        self.size = size
+        super().__init__(f"The record in row {row} makes a batch of {size} bytes.")
+
+
+def encoded(columns: RecordColumns, how: Encoding) -> Iterator[UnstampedBatch]:
+    """The batches of *columns*, in order; each row is in one.
+
+    Raises :class:`RecordTooLargeError` after all batches before that record.
+    """
+    row = 0
+    for batch in _encoded(columns, how):
+        if len(batch.data) > how.max_bytes:
+            raise RecordTooLargeError(row, len(batch.data))
+        yield batch
+        row += batch.record_count
+
+
+def largest_sizes(columns: RecordColumns) -> Int64Array:
+    """How many bytes each record has at most, uncompressed and without the header of its batch."""
+    keys = np.array([-1]) if columns.keys is None else lengths(columns.keys)
+    values = lengths(columns.values)
+    sizes = np.maximum(keys, 0) + np.maximum(values, 0) + _section_sizes(columns)
+    times = columns.timestamps
+    spread = int(times.max()) - int(times.min())
+    widths = [width(int(most.max())) for most in (keys, values, sizes + _LONGEST_FIELDS)]
+    # Deltas of times that wrap around are no longer than all 64 bits.
+    widths += [1, min(_LONGEST_VARINT, width(spread)), width(len(columns))]
+    return sizes + sum(widths)
+
+
+_LONGEST_VARINT: Final = 10
+_LONGEST_FIELDS: Final = 2 * _LONGEST_VARINT + 3 * 5
+
+
+def _section_sizes(columns: RecordColumns) -> Int64Array:
+    headers = columns.headers
+    return np.array([len(headers)]) if isinstance(headers, bytes) else lengths(headers)
+
+
+def _encoded(columns: RecordColumns, how: Encoding) -> Iterator[UnstampedBatch]:
+    for borders in _groups(columns, how):
+        start = borders[0]
+        part = columns.part(start, borders[-1])
+        firsts = np.array(borders[:-1]) - start
+        for batch in _uncompressed(part, firsts):
+            yield _compressed(batch, how.compression) if how.compression.codec else batch
+
+
+def _groups(columns: RecordColumns, how: Encoding) -> Iterator[list[int]]:
+    """The rows at which batches begin, and behind them the last one's end: of as many batches as are laid out together."""
+    if not len(columns):
+        return
+    ends = np.cumsum(largest_sizes(columns))
+    most = min(how.batch_bytes, how.max_bytes) - HEADER_BYTES
+    borders, before = [0], 0
+    while borders[-1] < len(ends):
+        start = borders[-1]
+        used = int(ends[start - 1]) if start else 0
+        stop = int(np.searchsorted(ends, used + most, side="right"))
+        stop = max(start + 1, min(stop, start + how.batch_rows))
+        borders.append(stop)
+        if stop - borders[0] >= _ROWS or int(ends[stop - 1]) - before >= _GROUP_BYTES:
+            yield borders
+            borders, before = [stop], int(ends[stop - 1])
+    if len(borders) > 1:
+        yield borders
+
+
+def _uncompressed(columns: RecordColumns, firsts: Int64Array) -> Iterator[UnstampedBatch]:
+    """The batches of *columns* that begin at the rows *firsts*."""
+    rows = len(columns)
+    counts = np.diff(firsts, append=rows)
+    bases = columns.timestamps[firsts]
+    pieces, buffers, sizes = _pieces(columns, firsts, counts, bases)
+    totals = np.add.reduceat(sizes, firsts) + HEADER_BYTES
+    headers = np.zeros(len(firsts), _HEADER)
+    headers["length"] = totals - _OVERHEAD
+    headers["leader_epoch"] = -1
+    headers["magic"] = NEWEST_MAGIC
+    headers["last_delta"] = counts - 1
+    headers["base_timestamp"] = bases
+    headers["max_timestamp"] = np.maximum.reduceat(columns.timestamps, firsts)
+    headers["producer_id"] = headers["producer_epoch"] = headers["sequence"] = -1
+    headers["count"] = counts
+    content = memoryview(
+        joined([_header_views(firsts, rows, len(buffers)), *pieces], [*buffers, headers], rows)
+    )
+    ends = np.cumsum(totals)
+    for begin, end, count in zip(ends - totals, ends, counts, strict=True):
+        yield UnstampedBatch(content[begin:end], int(count))
+
+
+def _pieces(
+    columns: RecordColumns, firsts: Int64Array, counts: Int64Array, bases: Int64Array
+) -> tuple[list[Views], list[object], Int64Array]:
+    """The pieces of which records are made, the buffers in which they lie, and how many bytes each record has."""
+    rows, buffers = len(columns), list[object]()
+    times = coded(columns.timestamps - np.repeat(bases, counts))
+    offsets = coded(np.arange(rows) - np.repeat(firsts, counts))
+    value_sizes = lengths(columns.values)
+    value_length = coded(value_sizes)
+    sizes = np.maximum(value_sizes, 0) + _section_sizes(columns)
+    if columns.keys is None or columns.keys.null_count == rows:
+        key_length = coded(np.array([-1]))
+        middle, key_views = [key_length, value_length], list[Views]()
+    else:
+        key_sizes = lengths(columns.keys)
+        key_length = coded(key_sizes)
+        sizes = sizes + np.maximum(key_sizes, 0)
+        middle = [key_length]
+        key_views = [views_of(columns.keys, buffers), *inline([value_length])]
+    widths = ZERO.widths + times.widths + offsets.widths + key_length.widths + value_length.widths
+    sizes = sizes + widths.astype(np.int64)
+    length = coded(sizes)
+    pieces = [
+        *inline([length, ZERO, times, offsets, *middle]),
+        *key_views,
+        views_of(columns.values, buffers),
+        same_view(columns.headers, buffers)
+        if isinstance(columns.headers, bytes)
+        else views_of(columns.headers, buffers),
+    ]
+    return pieces, buffers, sizes + length.widths.astype(np.int64)
+
+
+def _header_views(firsts: Int64Array, rows: int, number: int) -> Views:
+    """The headers of batches in front of the rows *firsts*; they lie one after the other in the buffer *number*."""
+    views = np.zeros((rows, 2), np.uint64)
+    views[firsts, 0] = HEADER_BYTES
+    views[firsts, 1] = number + (np.arange(len(firsts), dtype=np.uint64) * HEADER_BYTES << 32)
+    return views
+
+
+def _compressed(batch: UnstampedBatch, how: Compression) -> UnstampedBatch:
+    whole = memoryview(batch.data)
+    packed = compressed(whole[HEADER_BYTES:], how)
+    if HEADER_BYTES + len(packed) >= len(whole):
+        return batch
+    header = bytearray(whole[:HEADER_BYTES])
+    _LENGTH.pack_into(header, _LENGTH_AT, HEADER_BYTES - _OVERHEAD + len(packed))
+    _ATTRIBUTES.pack_into(header, _ATTRIBUTES_AT, how.codec)
+    header += packed
+    return UnstampedBatch(header, batch.record_count)

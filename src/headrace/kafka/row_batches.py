@@ -1,0 +1,111 @@
+"""Rows of one topic as record batches: which partition each row goes to, and the batches of each partition. Pure."""
+
+# The library's types do not list the functions of pyarrow.compute, nor what arrays hold.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from headrace.kafka.batches.encoding import Encoding, RecordColumns, RecordTooLargeError, encoded
+from headrace.kafka.batches.header_sections import lengths, sections_of_rows
+from headrace.kafka.batches.producer_batch import UnstampedBatch
+from headrace.kafka.batches.varints import Int64Array
+from headrace.kafka.partitioner import java_partitions
+from headrace.kafka.sender import EncodedRecords
+
+
+class RowBatch(NamedTuple):
+    """A batch for *partition*, and which *rows* it holds, in their order."""
+
+    partition: int
+    rows: Int64Array
+    batch: UnstampedBatch
+
+
+def columns_of(records: EncodedRecords, *, now: int) -> RecordColumns:
+    """The columns of *records*; *now* is the time, in milliseconds, of those that have none."""
+    given, rows = records.timestamps, len(records)
+    if given is None or isinstance(given, int):
+        times = np.full(rows, now if given is None or given < 0 else given, np.int64)
+    else:
+        times = np.array(pc.fill_null(given, -1), np.int64)
+        times = np.where(times < 0, now, times)
+    return RecordColumns(times, records.values, records.keys, sections_of_rows(records.headers))
+
+
+@dataclass(slots=True)
+class StickyPartitions:
+    """Partitions for records without a key: one until a batch is full, then the next, as Java's clients choose (KIP-480).
+
+    A batch is full with *batch_bytes*. *first* chooses where to begin, out of so many.
+    """
+
+    batch_bytes: int
+    first: Callable[[int], int] = random.randrange
+    _current: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    def next(self, topic: str, partitions: int, nbytes: int) -> int:
+        """The partition for the next batch, which has *nbytes*, of *topic* with so many *partitions*."""
+        if topic not in self._current:
+            self._current[topic] = self.first(partitions), 0
+        partition, used = self._current[topic]
+        if used and used + nbytes > self.batch_bytes:
+            partition, used = partition + 1, 0
+        partition %= partitions
+        self._current[topic] = partition, used + nbytes
+        return partition
+
+
+def row_batches(
+    columns: RecordColumns,
+    how: Encoding,
+    *,
+    partition: int | None,
+    partitions: Callable[[], int],
+    sticky: Callable[[int, int], int],
+) -> Iterator[RowBatch]:
+    """The batches of *columns*, partition after partition; within one, rows keep their order.
+
+    All rows are for *partition*, or where their keys belong out of so many *partitions*; a batch without keys goes where
+    *sticky* says for that many partitions and its number of bytes. Raises
+    :class:`~headrace.kafka.batches.encoding.RecordTooLargeError` with the row in *columns*.
+    """
+    if not len(columns):
+        return
+    if partition is not None:
+        yield from _batches(columns, np.arange(len(columns)), partition, how)
+        return
+    count = partitions()
+    if columns.keys is None or columns.keys.null_count == len(columns):
+        for each in _batches(columns, np.arange(len(columns)), 0, how):
+            yield each._replace(partition=sticky(count, len(each.batch.data)))
+        return
+    chosen = java_partitions(columns.keys.fill_null(b""), count)
+    keyless = lengths(columns.keys) < 0
+    if keyless.any():
+        # All in one, so that they are in order with those whose keys belong there.
+        nbytes = np.maximum(lengths(columns.values)[keyless], 0).sum()
+        chosen[keyless] = sticky(count, int(nbytes))
+    order = np.argsort(chosen, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(chosen[order])) + 1):
+        part = columns if len(rows) == len(columns) else columns.take(rows)
+        yield from _batches(part, rows, int(chosen[rows[0]]), how)
+
+
+def _batches(
+    columns: RecordColumns, rows: Int64Array, partition: int, how: Encoding
+) -> Iterator[RowBatch]:
+    done = 0
+    try:
+        for batch in encoded(columns, how):
+            yield RowBatch(partition, rows[done : done + batch.record_count], batch)
+            done += batch.record_count
+    except RecordTooLargeError as error:
+        raise RecordTooLargeError(int(rows[error.row]), error.size) from error

@@ -1,0 +1,436 @@
+"""The sender on our own producer: rows as record batches, fetched batches as they are, and offsets of groups."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.encoded import EncodedBatches
+from headrace.connect.errors import ConfigError, RecordError, TaskFailedError
+from headrace.connect.group_offsets import GroupEntry
+from headrace.connect.record import RecordMetadata
+from headrace.kafka.batches.compression import COMPRESSIONS, NO_COMPRESSION, Compression
+from headrace.kafka.batches.encoding import (
+    Encoding,
+    RecordColumns,
+    RecordTooLargeError,
+    largest_sizes,
+)
+from headrace.kafka.batches.forwarding import (
+    BatchForwarding,
+    Counted,
+    ForwardingLimits,
+    Reason,
+    source_place,
+)
+from headrace.kafka.batches.header_sections import lengths
+from headrace.kafka.batches.headers import HEADER_BYTES
+from headrace.kafka.client_config import PRODUCER_DEFAULTS, ClientConfig, Settings
+from headrace.kafka.client_sender import OPEN_SECONDS
+from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.handed_over import CopiedRun, HandedOver, RowOrigin, SourceOrigin
+from headrace.kafka.java_settings import connect_name
+from headrace.kafka.producer import Waiting
+from headrace.kafka.row_batches import RowBatch, StickyPartitions, columns_of, row_batches
+from headrace.kafka.send_precheck import KnownPartitions, too_large
+from headrace.kafka.sender import EncodedRecords, OffsetEntry, TooLargeError
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import Cluster
+from headrace.kafka.wire.producer import WireProducer
+from headrace.kafka.wire.producer_errors import BatchRefusedError
+from headrace.kafka.wire.producer_settings import producer_wire_settings
+from headrace.kafka.wire.settings import wire_settings
+from headrace.kafka.wire.transaction_state import ProducerIdentity
+from headrace.kafka.wire.written_topics import WrittenTopics
+
+# No topic that anyone uses takes less, so for less than that its limit is not asked for.
+_SURELY_TAKEN_BYTES: Final = 32 << 10
+_UNKNOWN_OFFSET: Final = -1
+_JAVA_PARTITIONERS: Final = ("murmur2", "murmur2_random")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings:
+    """How records become batches: *batch_bytes* before they are compressed, *batch_rows*, *max_bytes* with the header."""
+
+    compression: Compression
+    batch_bytes: int
+    batch_rows: int
+    max_bytes: int
+
+    def encoding(self, limit: int) -> Encoding:
+        """For a topic whose batches may have *limit* bytes."""
+        return Encoding(
+            compression=self.compression,
+            batch_bytes=self.batch_bytes,
+            batch_rows=self.batch_rows,
+            max_bytes=min(self.max_bytes, limit),
+        )
+
+    def forwarding(self, limit: int) -> ForwardingLimits:
+        """As :meth:`encoding`, for fetched batches: those that are rebuilt keep their compression unless one is set."""
+        return ForwardingLimits(
+            compression=self.compression if self.compression.codec else None,
+            batch_bytes=self.batch_bytes,
+            max_bytes=min(self.max_bytes, limit),
+        )
+
+
+def batch_settings(settings: Settings) -> BatchSettings:
+    """Translate librdkafka's *settings*, those of :func:`~headrace.kafka.client_config.producer_config`.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
+    """
+    problems: list[tuple[str, str]] = []
+    numbers = {
+        key: _number(settings, key, problems)
+        for key in ("batch.size", "batch.num.messages", "message.max.bytes")
+    }
+    compression = _compression(settings, problems)
+    partitioner = settings.get("partitioner", _JAVA_PARTITIONERS[0])
+    if partitioner not in _JAVA_PARTITIONERS:
+        problem = f"{partitioner} is not supported here; leave it out, for Java's default."
+        problems.append((connect_name("partitioner"), problem))
+    if problems:
+        raise ConfigError(problems, where="The producer's configuration")
+    return BatchSettings(
+        compression=compression,
+        # A batch of one record has at least as much.
+        batch_bytes=max(1, numbers["batch.size"]),
+        batch_rows=max(1, numbers["batch.num.messages"]),
+        max_bytes=numbers["message.max.bytes"],
+    )
+
+
+def _number(settings: Settings, key: str, problems: list[tuple[str, str]]) -> int:
+    given = settings.get(key, PRODUCER_DEFAULTS[key])
+    try:
+        found = int(given)
+    except ValueError:
+        found = -1
+    if found < 0:
+        problems.append((connect_name(key), f"{given!r} is not a whole number from 0 on."))
+    return found
+
+
+def _compression(settings: Settings, problems: list[tuple[str, str]]) -> Compression:
+    name = str(settings.get("compression.type", settings.get("compression.codec", "none")))
+    level = str(settings.get("compression.level", "-1"))
+    if name not in COMPRESSIONS:
+        problem = f"{name!r} is not one of {', '.join(COMPRESSIONS)}."
+        problems.append((connect_name("compression.type"), problem))
+        return NO_COMPRESSION
+    if not level.removeprefix("-").isdecimal():
+        problems.append((f"compression.{name}.level", f"{level!r} is not a whole number."))
+        return NO_COMPRESSION
+    return Compression(COMPRESSIONS.index(name), None if level == "-1" else int(level))
+
+
+def make_wire_sender(
+    config: ClientConfig,
+    *,
+    owner: str | None = None,
+    open_seconds: float = OPEN_SECONDS,
+    clock: Clock = time.monotonic,
+    waiting: Waiting | None = None,
+    reports_metadata: bool = False,  # noqa: ARG001 (as every sender's maker)
+    identity: ProducerIdentity | None = None,
+) -> WireSender:
+    """A sender with *config*, transactional when that has a transactional id; as :func:`~headrace.kafka.client_sender.make_sender`.
+
+    *reports_metadata* makes no difference: ``send_each`` always works. With *identity*, which somebody else has got for the
+    transactional id, ``open`` does not ask for another. Raises :class:`~headrace.connect.errors.ConfigError` for settings that
+    have no counterpart.
+    """
+    settings = batch_settings(config.settings)
+    cluster = Cluster(wire_settings(config.settings))
+    waits = Watched(waiting)
+    producer = WireProducer(
+        cluster,
+        transactional_id=config.transactional_id,
+        settings=producer_wire_settings(config.settings),
+        owner=owner or "",
+        waiting=waits,
+        clock=clock,
+    )
+    creation_ms = int(config.settings.get("topic.metadata.propagation.max.ms", 5_000))
+    topics = WrittenTopics(
+        cluster,
+        seconds=open_seconds,
+        creation_seconds=creation_ms / 1000,
+        waiting=waits,
+        clock=clock,
+    )
+    opening = partial(Deadline.after, open_seconds, clock)
+    return WireSender(
+        cluster,
+        producer,
+        topics,
+        settings=settings,
+        opening=opening,
+        waits=waits,
+        identity=identity,
+    )
+
+
+class Watched:
+    """Tells *waiting* what is waited for; *has_ended* says that it has ended a wait."""
+
+    def __init__(self, waiting: Waiting | None) -> None:
+        self._waiting = waiting
+        self.has_ended = False
+
+    def __call__(self, what: str) -> None:
+        if self._waiting is None:
+            return
+        try:
+            self._waiting(what)
+        except BaseException:
+            self.has_ended = True
+            raise
+
+
+class WireSender:
+    """Implements :class:`~headrace.kafka.sender.GroupSender`; one thread owns it.
+
+    A failure that arrives later is raised by the next call, and by each one after it until ``abort``; without transactions the
+    sender can then only be closed. Nothing gives up while a broker is unreachable, except that a transaction ends with its
+    time-out: then it is unknown whether a commit succeeded.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        producer: WireProducer,
+        topics: WrittenTopics,
+        *,
+        settings: BatchSettings,
+        opening: partial[Deadline],
+        waits: Watched,
+        identity: ProducerIdentity | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._producer = producer
+        self._topics = topics
+        self._settings = settings
+        self._opening = opening
+        self._waits = waits
+        self._is_flushed = False
+        self._identity = identity
+        self._known = KnownPartitions(topics.asked_partitions, clock=opening().clock)
+        self._sticky = StickyPartitions(settings.batch_bytes)
+        self._forwarding = BatchForwarding()
+        self._handed_over = HandedOver()
+
+    @property
+    def forwarded(self) -> Mapping[Reason | None, Counted]:
+        """How much of what was fetched went on as it was (``None``), and how much was rebuilt, by the reason."""
+        return self._forwarding.counted
+
+    def open(self) -> None:
+        """Become the owner of the transactional id, or get a producer id without one."""
+        self._producer.open(self._opening(), identity=self._identity)
+
+    def begin(self) -> None:
+        """Begin a transaction; nothing when idempotent."""
+        with self._translating():
+            self._producer.begin()
+        self._handed_over.forget()
+
+    def commit(self) -> None:
+        """Wait until the broker has everything of the transaction, and end it."""
+        if not self._producer.is_transactional:
+            self.flush()
+            return
+        with self._translating():
+            self._producer.commit()
+        self._handed_over.forget()
+
+    def abort(self) -> None:
+        """Throw the open transaction away; nothing when none is open, or when somebody has ended a wait."""
+        if self._waits.has_ended:
+            # The broker may be away still; the next owner of the transactional id throws it away.
+            return
+        with self._translating():
+            self._producer.abort()
+        self._handed_over.forget()
+
+    def flush(self) -> None:
+        """Wait until everything handed over is acknowledged; raises when anything was not."""
+        with self._translating():
+            self._producer.flush()
+        self._handed_over.forget_rows()
+        self._is_flushed = not self._producer.is_transactional
+
+    def close(self) -> None:
+        """Release the connections without waiting for what is in flight."""
+        self._producer.close()
+        self._cluster.close()
+
+    # -------------------------------------------------------------- rows
+
+    def send(self, records: EncodedRecords) -> None:
+        """Hand over *records*; returns when all are in the producer's queue, waiting while it is full."""
+        if len(records):
+            with self._translating():
+                columns = columns_of(records, now=_now())
+                self._hand_over(records, columns, self._batched(records, columns))
+
+    def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
+        """Like ``send``; returns each record's place in Kafka once all are acknowledged.
+
+        An offset is -1 where the broker has said that it has the record already, and not where.
+        """
+        if not len(records):
+            return []
+        with self._translating():
+            columns = columns_of(records, now=_now())
+            batches = self._batched(records, columns)
+            numbers = self._hand_over(records, columns, batches)
+            self._producer.flush()
+        places: dict[int, RecordMetadata] = {}
+        for number, each in zip(numbers, batches, strict=True):
+            base = self._producer.base_offset(number)
+            for index, row in enumerate(each.rows.tolist()):
+                places[row] = RecordMetadata(
+                    topic=records.topic,
+                    partition=each.partition,
+                    offset=_UNKNOWN_OFFSET if base is None else base + index,
+                    timestamp=int(columns.timestamps[row]),
+                )
+        return [places[row] for row in range(len(records))]
+
+    def send_offsets(self, topic: str, entries: Sequence[OffsetEntry]) -> None:
+        """Hand over records of the offsets topic; a refusal fails the task."""
+        if not entries:
+            return
+        records = EncodedRecords(
+            topic=topic,
+            keys=pa.array([key for key, _ in entries], pa.binary()),
+            values=pa.array([value for _, value in entries], pa.binary()),
+        )
+        try:
+            self.send(records)
+        except RecordError as error:
+            raise TaskFailedError(f"Source offsets cannot be stored: {error}") from error
+
+    def _batched(self, records: EncodedRecords, columns: RecordColumns) -> list[RowBatch]:
+        """The batches of *records*; raises before anything is handed over."""
+        topic = records.topic
+        sizes = largest_sizes(columns) + HEADER_BYTES
+        if sizes.max() > self._settings.max_bytes:
+            row = int(np.argmax(sizes > self._settings.max_bytes))
+            raise too_large(topic, row, self._settings.max_bytes)
+        if records.partition is not None:
+            self._known.refuse_lacking(topic, records.partition)
+        how = self._settings.encoding(self._limit(topic, int(sizes.sum())))
+        try:
+            return list(
+                row_batches(
+                    columns,
+                    how,
+                    partition=records.partition,
+                    partitions=partial(self._topics.partitions, topic),
+                    sticky=partial(self._sticky.next, topic),
+                )
+            )
+        except RecordTooLargeError as error:
+            raise TooLargeError(
+                f"a record for topic {topic!r} is too large: alone in a batch it has {error.size} bytes, and the topic takes "
+                f"{how.max_bytes}.",
+                row=error.row,
+                advice="Raise max.message.bytes of the topic.",
+            ) from error
+
+    def _hand_over(
+        self, records: EncodedRecords, columns: RecordColumns, batches: Sequence[RowBatch]
+    ) -> list[int]:
+        key_sizes = np.full(len(records), -1) if columns.keys is None else lengths(columns.keys)
+        value_sizes = lengths(columns.values)
+        numbers: list[int] = []
+        self._forget_old()
+        for each in batches:
+            place = TopicPartition(records.topic, each.partition)
+            number = self._producer.send(place, each.batch)
+            origin = RowOrigin(records.topic, key_sizes[each.rows], value_sizes[each.rows])
+            self._handed_over.add_rows(number, origin)
+            numbers.append(number)
+        self._push()
+        return numbers
+
+    # -------------------------------------------------------------- batches and groups
+
+    def send_batches(self, batches: EncodedBatches) -> int:
+        """Hand over the records of *batches* from its start on; returns how many there are.
+
+        Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` and
+        :class:`~headrace.kafka.batches.errors.UnforwardableError`.
+        """
+        target = TopicPartition(batches.topic, batches.partition)
+        place, sent = source_place(batches), 0
+        limits = self._settings.forwarding(self._limit(batches.topic, batches.nbytes))
+        self._forget_old()
+        with self._translating():
+            for each in self._forwarding.prepared(batches, limits):
+                number = self._producer.send(target, each.batch)
+                origin = SourceOrigin(batches.source_partition, place, target, each.runs)
+                self._handed_over.add_copied(number, origin)
+                sent += each.batch.record_count
+            self._push()
+        return sent
+
+    def copied_runs(self) -> list[CopiedRun]:
+        """Where the fetched records have landed that were sent since the transaction began; to be called after ``flush``.
+
+        Without transactions: those that were sent since the ``flush`` before it.
+        """
+        return self._handed_over.copied(self._producer.base_offset)
+
+    def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
+        """Commit *entries* for *group*, which has no members."""
+        with self._translating():
+            self._producer.send_group_offsets(group, entries)
+
+    def delete_group_offsets(self, group: str, places: Sequence[tuple[str, int]]) -> None:
+        """Remove what *group* has committed for *places*."""
+        named = [TopicPartition(*each) for each in places]
+        self._cluster.delete_offsets(group, named, self._opening())
+
+    def _limit(self, topic: str, nbytes: int) -> int:
+        """How many bytes a batch may have in *topic*, when *nbytes* are to be sent."""
+        if nbytes <= _SURELY_TAKEN_BYTES:
+            return self._settings.max_bytes
+        return self._topics.max_bytes(topic) or self._settings.max_bytes
+
+    def _push(self) -> None:
+        """Without transactions, whoever reads may have records before the next ``flush``."""
+        if not self._producer.is_transactional:
+            self._producer.push()
+
+    def _forget_old(self) -> None:
+        """Forget what the producer has no more to say about."""
+        if self._is_flushed:
+            self._handed_over.forget()
+            self._is_flushed = False
+        self._handed_over.forget_acknowledged(self._is_acknowledged)
+
+    def _is_acknowledged(self, number: int) -> bool:
+        return self._producer.base_offset(number) is not None
+
+    @contextmanager
+    def _translating(self) -> Generator[None]:
+        try:
+            yield
+        except BatchRefusedError as error:
+            raise self._handed_over.refusal(error) from error
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
