@@ -48,7 +48,7 @@ def test_columns_may_lie_in_several_places(written: list[Row], cut: int, how: En
         for each in (whole.values, whole.keys)
     )
 
-    batches = encoded(whole._replace(values=values, keys=keys), how)
+    batches = encoded(replace(whole, values=values, keys=keys), how)
 
     assert numbered(written) == read(logged(batches))
 

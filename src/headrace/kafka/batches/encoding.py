@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +54,8 @@ _HEADER: Final = np.dtype(
 )
 
 
-class RecordColumns(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
     """Records in order, by columns of equal length.
 
     *timestamps* are milliseconds, -1 for none; a null in *keys* or *values* is Kafka's null, and without *keys* all are null.
