@@ -18,13 +18,16 @@ from headrace.kafka.wire.cluster import (
     ClusterMetadata,
     IsolationLevel,
 )
-from headrace.kafka.wire.epoch_ends import epoch_ends
+from headrace.kafka.wire.epoch_ends import EpochEnd, epoch_ends
 from headrace.mirror.filters import CopiedTopics
 from headrace.mirror.positions import Position
 from headrace.mirror.starts import SourceLog
 
 _log = logging.getLogger(__name__)
 
+AskEpochs = Callable[
+    [Cluster, Mapping[TopicPartition, int], Deadline], Mapping[TopicPartition, EpochEnd]
+]
 # A new leader says a lower end for a moment, until its followers have told it theirs (KAFKA-7703).
 _ASKED_AGAIN: Final = (0.0, 0.1, 0.4)
 
@@ -52,11 +55,13 @@ class SourceLogs:
         isolation: IsolationLevel,
         *,
         seconds: float,
+        epoch_ends: AskEpochs = epoch_ends,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._cluster = cluster
         self._isolation = isolation
         self._seconds = seconds
+        self._epoch_ends = epoch_ends
         self._sleep = sleep
         self._silent = frozenset[TopicPartition]()
 
@@ -101,7 +106,7 @@ class SourceLogs:
         )
         ends = self._written_ends(positions)
         known = beginnings.keys() & ends.keys()
-        epochs = epoch_ends(
+        epochs = self._epoch_ends(
             self._cluster,
             {
                 place: position.leader_epoch
