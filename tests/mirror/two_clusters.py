@@ -17,7 +17,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicSetting, WantedTopic
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import ClusterMetadata, IsolationLevel
-from headrace.kafka.wire.epoch_ends import EpochEnd
+from headrace.kafka.wire.epoch_ends import EpochEnd, EpochEnds
 from headrace.kafka.wire.group_requests import GroupDescription, GroupMember
 from headrace.mirror.planning import FlowPlanner
 from headrace.mirror.positions import Flow, Position
@@ -53,6 +53,9 @@ class FlowCluster(ClusterDouble):
         before = {} if topics is None else self.known.topics
         self.answered = ClusterMetadata(self.cluster_id, found.brokers, {**before, **found.topics})
         return self.answered._replace(topics=found.topics)
+
+    def close(self) -> None:
+        """As the wire's cluster."""
 
     def describe_group(self, group: str, deadline: Deadline) -> GroupDescription:
         """As the wire's cluster."""
@@ -133,9 +136,9 @@ class TwoClusters:
             source,
             level,
             seconds=10,
-            epoch_ends=lambda _, wanted, __: {
-                each: self.source.epochs[each] for each in wanted if each in self.source.epochs
-            },
+            epoch_ends=lambda _, wanted, __: EpochEnds(
+                {each: self.source.epochs[each] for each in wanted if each in self.source.epochs}
+            ),
             sleep=self.clock.sleep,
         )
         clients = TargetClients(target, cast("Any", self.admin))

@@ -18,16 +18,14 @@ from headrace.kafka.wire.cluster import (
     ClusterMetadata,
     IsolationLevel,
 )
-from headrace.kafka.wire.epoch_ends import EpochEnd, epoch_ends
+from headrace.kafka.wire.epoch_ends import EpochEnds, epoch_ends
 from headrace.mirror.filters import CopiedTopics
 from headrace.mirror.positions import Position
 from headrace.mirror.starts import SourceLog
 
 _log = logging.getLogger(__name__)
 
-AskEpochs = Callable[
-    [Cluster, Mapping[TopicPartition, int], Deadline], Mapping[TopicPartition, EpochEnd]
-]
+AskEpochs = Callable[[Cluster, Mapping[TopicPartition, int], Deadline], EpochEnds]
 # A new leader says a lower end for a moment, until its followers have told it theirs (KAFKA-7703).
 _ASKED_AGAIN: Final = (0.0, 0.1, 0.4)
 
@@ -121,10 +119,10 @@ class SourceLogs:
                 self.topic_id(place.topic),
                 beginnings[place],
                 ends[place],
-                epochs.get(place),
+                epochs.found.get(place),
             )
             for place in positions
-            if place in known
+            if place in known and place not in epochs.unanswered
         }
 
     def _written_ends(
