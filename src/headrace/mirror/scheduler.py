@@ -15,7 +15,6 @@ from headrace.kafka.deadline import Clock
 _log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 60.0
-_END_SECONDS: Final = 20.0
 
 
 class Scheduled(NamedTuple):
@@ -57,10 +56,8 @@ class Scheduler:
             self._thread.start()
 
     def stop(self) -> None:
-        """End after the job that runs; what hangs is left behind after a while."""
+        """Begin no further job; returns at once, one that is under way ends by itself."""
         self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join(_END_SECONDS)
 
     def _run(self) -> None:
         due: dict[str, float] = {job.what: self._clock() for job in self._jobs}
