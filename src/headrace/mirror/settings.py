@@ -116,6 +116,8 @@ class MirrorConnectorConfig(Config):
         return (
             *CLIENT_PREFIXES,
             *_OF_WORKERS,
+            # A policy of the user's own has settings of its own.
+            "replication.policy.",
             *(each.name for config in others for each in config.settings()),
         )
 
