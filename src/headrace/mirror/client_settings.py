@@ -9,6 +9,15 @@ from typing import Final
 from headrace.connect.config import under
 
 SERVERS: Final = "bootstrap.servers"
+PASSED_ON: Final = (
+    *(
+        f"{side}.{kind}."
+        for side in ("source", "target")
+        for kind in ("cluster", "consumer", "producer", "admin")
+    ),
+    *("consumer.", "producer.", "admin.", "replication.policy."),
+)
+"""Beginnings of the keys of clients, and of a naming policy, in a connector's configuration."""
 _PREFIXES: Final = ("security.protocol", "ssl.", "sasl.")
 
 

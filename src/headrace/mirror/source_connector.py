@@ -24,6 +24,7 @@ from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
 from headrace.kafka.wire.cluster import Cluster
+from headrace.mirror.client_settings import PASSED_ON
 from headrace.mirror.clients import (
     client_problems,
     isolation,
@@ -54,37 +55,33 @@ class MirrorSourceConnector(PlannedConnector):
 
     config_class: ClassVar[type[Config]] = MirrorSourceConfig
     task_class: ClassVar[type[SourceTask]] = MirrorSourceTask
+    passed_on: ClassVar[tuple[str, ...]] = PASSED_ON
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`; the first plan is the first to connect."""
         self._config = MirrorSourceConfig.parse(props)
         self._clusters: list[Cluster] = []
-        self._watch: TopicWatch | None = None
         self._planner = self._planned_by() if self._config.enabled else None
+        self._watch: TopicWatch | None = None
         self._upkeep = upkeep(self._config)
-        if self._planner is not None:
-            self._watch = self._watching(self._planner)
-            self._watch.start(
-                self._config.name,
-                self.context.request_task_reconfiguration,
-                self.context.raise_error,
-            )
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.mirror.planning.FlowPlanner`; nothing where the flow is not enabled."""
         if self._planner is None:
             return Plan()
         self._upkeep.start()
+        if self._watch is None:
+            self._watch = self._watched(self._planner)
         return self._planner.plan(request)
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
-        scheduled: Scheduler | None = getattr(self, "_upkeep", None)
-        if scheduled is not None:
-            scheduled.stop()
         watch: TopicWatch | None = getattr(self, "_watch", None)
         if watch is not None:
             watch.stop()
+        scheduled: Scheduler | None = getattr(self, "_upkeep", None)
+        if scheduled is not None:
+            scheduled.stop()
         for each in getattr(self, "_clusters", ()):
             each.close()
 
@@ -135,15 +132,18 @@ class MirrorSourceConnector(PlannedConnector):
             for place, end in ends.items()
         }
 
-    def _watching(self, planner: FlowPlanner) -> TopicWatch:
+    def _watched(self, planner: FlowPlanner) -> TopicWatch:
         config = self._config
-        return TopicWatch(
+        watch = TopicWatch(
             source_cluster(config),
             config.topics_copied,
             lambda: planner.seen,
             interval_seconds=config.discovery_seconds,
             max_failures=config.partition_discovery_max_failures,
         )
+        context = self.context
+        watch.start(config.name, context.request_task_reconfiguration, context.raise_error)
+        return watch
 
     def _planned_by(self) -> FlowPlanner:
         config = self._config

@@ -506,7 +506,11 @@ def _unknown(
         )
     }
     groups = aliases(GROUPS, props)
-    passed_on = (*_PASSED_ON, *(f"topic.creation.{each}." for each in (*groups, DEFAULT)))
+    passed_on = (
+        *_PASSED_ON,
+        *connector.passed_on,
+        *(f"topic.creation.{each}." for each in (*groups, DEFAULT)),
+    )
     unknown = (key for key in props if key not in known and not key.startswith(passed_on))
     yield from unknown_key_warnings(
         (key for key in unknown if not is_passed_on(key, props, plugins.stages)), known
