@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -75,6 +76,8 @@ class Flows:
             f"{other}->{one}.enabled": "true",
             # Remote topics, too, but for those that would come back.
             "topics": f".*({x.prefix}|{y.prefix})-.*",
+            # Those of other tests.
+            "heartbeats.replication.enabled": "false",
             "replication.factor": "1",
             "mirror.offset.ranges.topic.replication.factor": "1",
             "offset-syncs.topic.replication.factor": "1",
@@ -119,6 +122,11 @@ class Flows:
         """How far they are."""
         with FlowWatcher(self.workers()) as watcher:
             return {each.status.flow: each for each in watcher.seen(0)}
+
+    def errors(self, side: str) -> Mapping[str, str] | None:
+        """What the worker of that flow says has failed."""
+        answer = self.seen()[self.names[side]].worker
+        return None if answer is None else answer.errors
 
     def values(self, side: str, topic: str) -> list[str]:
         """What can be read there."""
@@ -185,35 +193,56 @@ def test_all_flows_share_the_slots_and_none_closes_the_data_plane(flows: Flows) 
     assert [0, 0] == [each.lag for each in flows.seen().values()]
 
 
+@contextmanager
+def going_on(running: Sequence[RunningFlow]) -> Iterator[list[bool]]:
+    """The flows run until the end of the block; then the list has whether one has failed."""
+    stopping, failed = threading.Event(), list[bool]()
+    program = threading.Thread(target=lambda: failed.append(run_flows(running, stopping.is_set)))
+    program.start()
+    try:
+        yield failed
+        assert program.is_alive()
+    finally:
+        stopping.set()
+        program.join(60)
+
+
 def test_a_flow_that_fails_ends_and_the_others_go_on(
     flows: Flows, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is in the log, and in the exit code when they are stopped."""
     gone, stays = flows.topics["x"].create("gone"), flows.topics["y"].create("stays")
     flows.topics["x"].write(gone, 3)
-    flows.set(emit_heartbeats_enabled="false", mirror_on_removed="fail")
-    stopping = threading.Event()
-    failed: list[bool] = []
-    with flows.opened(ThreadEngine(slots=6)) as running:
-        program = threading.Thread(
-            target=lambda: failed.append(run_flows(running, stopping.is_set))
-        )
-        program.start()
-        try:
-            until(lambda: 0 == flows.seen()[flows.names["x"]].lag, seconds=60)
-            flows.topics["x"].delete(gone)
-            first = next(each for each in running if each.name == flows.names["x"])
-            until(lambda: first.failure, seconds=60)
-            assert program.is_alive()
-            flows.topics["y"].write(stays, 5)
-            until(lambda: flows.has("x", flows.remote("y", stays)), seconds=60)
-            until(lambda: 0 == flows.seen()[flows.names["y"]].lag, seconds=60)
-        finally:
-            stopping.set()
-            program.join(60)
+    flows.set(mirror_on_removed="fail")
+    with flows.opened(ThreadEngine(slots=6)) as running, going_on(running) as failed:
+        until(lambda: 0 == flows.seen()[flows.names["x"]].lag, seconds=60)
+        flows.topics["x"].delete(gone)
+        first = next(each for each in running if each.name == flows.names["x"])
+        until(lambda: first.has_ended, seconds=60)
+        flows.topics["y"].write(stays, 5)
+        until(lambda: flows.has("x", flows.remote("y", stays)), seconds=60)
+        until(lambda: 0 == flows.seen()[flows.names["y"]].lag, seconds=60)
     assert [True] == failed
     assert f"The flow {flows.names['x']} has failed, and does not run any more" in caplog.text
     assert f"The flow {flows.names['y']} has failed" not in caplog.text
+
+
+def test_a_flow_that_answers_requests_stays_to_be_repaired(flows: Flows) -> None:
+    """Its status says what has failed, and so does the exit code."""
+    gone = flows.topics["x"].create("gone")
+    flows.topics["x"].write(gone, 3)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    flows.props[f"{flows.names['x']}.listeners"] = f"http://127.0.0.1:{port}"
+    flows.set(mirror_on_removed="fail")
+    with flows.opened(ThreadEngine(slots=6)) as running, going_on(running) as failed:
+        until(lambda: 0 == flows.seen()[flows.names["x"]].lag, seconds=60)
+        flows.topics["x"].delete(gone)
+        until(lambda: flows.errors("x"), seconds=60)
+        assert "mirror.on.removed" in str(flows.errors("x"))
+        assert flows.errors("y") is None
+        assert not any(each.has_ended for each in running)
+    assert [True] == failed
 
 
 def test_records_wait_since_the_time_that_the_first_of_them_has(flows: Flows) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from headrace.config.aliases import connector_path
 from headrace.config.config_files import read_worker_file, repeated_keys
@@ -19,6 +20,7 @@ from headrace.mirror.classes import JAVA_PACKAGE
 from headrace.mirror.dedicated import (
     HEARTBEAT_CONNECTOR,
     REST_PREFIXES,
+    SOURCE_CONNECTOR,
     DedicatedConfig,
     Flow,
     dedicated_config,
@@ -39,7 +41,6 @@ _INTERNAL_REST: Final = "dedicated.mode.enable.internal.rest"
 _FOR_ALL: Final = (_SLOTS, "spark.", "plugin.", _STATE_FILE)
 _SPARKS: Final = ("spark.master", "spark.remote")
 _FEWEST_SLOTS: Final = 2
-_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,13 @@ class FlowWorker:
         """The flow's name: ``A->B``."""
         return self.flow.name
 
+    @property
+    def phases(self) -> Sequence[Sequence[ValidatedConnector]]:
+        """The connectors in the order in which they run to their end: records first, then what is said of them."""
+        first = [each for each in self.connectors if each.name == SOURCE_CONNECTOR]
+        rest = [each for each in self.connectors if each.name != SOURCE_CONNECTOR]
+        return [each for each in (first, rest) if each]
+
 
 def flow_workers(
     file: MirrorFile, flows: Sequence[Flow], *, once: bool = False
@@ -123,7 +131,7 @@ def flow_workers(
 
 
 def tasks_of(flows: Sequence[Flow], *, once: bool = False) -> int:
-    """How many tasks all connectors of *flows* may have together, as far as the machine has cores for one's. Pure."""
+    """How many tasks the connectors of *flows* may have in all; of each at most as many as the machine has cores."""
     return sum(
         1 if name == HEARTBEAT_CONNECTOR else _tasks(given)
         for flow in flows
@@ -173,40 +181,42 @@ def _misplaced(key: str) -> str:
 def _flow_worker(
     file: MirrorFile, flow: Flow, shared: Mapping[str, str], *, once: bool
 ) -> FlowWorker:
-    def in_file(make: Callable[[], _Made]) -> _Made:
-        try:
-            return make()
-        except ConfigError as error:
-            named = [(flow.key_in_file(key, file.props), told) for key, told in error.problems]
-            raise ConfigError(named) from error
-
-    props, left_out = in_file(lambda: worker_props(flow, shared))
-    if left_out:
-        named = ", ".join(sorted(flow.key_in_file(key, file.props) for key in left_out))
-        _log.warning("%s: left out, as there is no distributed worker here: %s", flow.name, named)
-    answers = LISTENERS in props
-    config = in_file(
-        lambda: checked_worker(
+    with _named_as_in(file, flow):
+        props, left_out = worker_props(flow, shared)
+        answers = LISTENERS in props
+        config = checked_worker(
             props,
             where=flow.name,
             folder=file.path.absolute().parent,
             also=rest_problems if answers else None,
         )
-    )
-    wanted = _wanted(flow, once=once)
-    problems = dict[Problem, None]()
+    if left_out:
+        named = ", ".join(sorted(flow.key_in_file(key, file.props) for key in left_out))
+        _log.warning("%s: left out, as there is no distributed worker here: %s", flow.name, named)
     connectors = list[ValidatedConnector]()
-    for given in wanted:
+    problems = list[Problem]()
+    for given in _wanted(flow, once=once):
         try:
-            connectors.append(in_file(lambda given=given: _connector(given, config)))
+            with _named_as_in(file, flow):
+                connectors.append(_connector(given, config))
         except ConfigError as error:
-            problems |= dict.fromkeys(error.problems)
+            problems += error.problems
     if problems:
-        raise ConfigError(list(problems))
+        raise ConfigError(problems)
     for made in connectors:
         for warning in made.warnings:
             _log.warning("%s, %s: %s", flow.name, made.name, warning)
     return FlowWorker(flow=flow, config=config, connectors=connectors, answers=answers)
+
+
+@contextmanager
+def _named_as_in(file: MirrorFile, flow: Flow) -> Generator[None]:
+    """In the block, problems of the configurations of *flow* get the names that their keys have in the file."""
+    try:
+        yield
+    except ConfigError as error:
+        named = [(flow.key_in_file(key, file.props), told) for key, told in error.problems]
+        raise ConfigError(named) from error
 
 
 def _wanted(flow: Flow, *, once: bool) -> Iterator[Mapping[str, str]]:

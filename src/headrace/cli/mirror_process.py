@@ -23,6 +23,7 @@ from headrace.observe.counts import Counts
 from headrace.observe.events import EventListener, to_all
 from headrace.observe.log_format import naming_in_logs
 from headrace.observe.metrics import Metrics
+from headrace.plugins import ValidatedConnector
 from headrace.rest.config import RestConfig
 from headrace.rest.listeners import Binding
 from headrace.rest.server import RestServer
@@ -133,21 +134,13 @@ class RunningFlow:
             self._run_named()
 
     def _run_named(self) -> None:
-        flow, worker = self._flow, self._flow.worker
+        worker = self._flow.worker
         try:
-            with serving(
-                worker.config,
-                state_file=flow.storage,
-                emit=self._emit,
-                worker_id=self.name if flow.binding is None else flow.binding.worker_id,
-                validated=worker.connectors,
-                data_plane=self._plane,
-                once=self._once,
-            ) as herder:
-                self._herder = herder
-                failed = () if self._stopping.is_set() else tuple(self._runs_until(herder))
-            if failed:
-                self._fails(f"its {' and '.join(failed)} failed, as logged above")
+            for connectors in worker.phases if self._once else [worker.connectors]:
+                failed = self._ran(connectors)
+                if failed:
+                    self._fails(f"its {' and '.join(failed)} failed, as logged above")
+                    break
         except Exception as error:  # noqa: BLE001 (the exit code and the log report any)
             # A flow that is stopped before it has reached Kafka ends with an error, too.
             if not self._stopping.is_set():
@@ -157,14 +150,26 @@ class RunningFlow:
         self.failure = reason
         _log.error("The flow %s has failed, and does not run any more: %s", self.name, reason)
 
-    def _runs_until(self, herder: StandaloneHerder) -> Sequence[str]:
-        """Run the flow to its end; returns the connectors that have failed."""
+    def _ran(self, connectors: Sequence[ValidatedConnector]) -> Sequence[str]:
+        """Run *connectors* until they end or are stopped; returns the names of those that have failed."""
         flow = self._flow
-        if flow.rest is not None and flow.binding is not None:
-            return self._answers(herder, flow.rest, flow.binding)
-        herder.start_only(stored(flow.worker.connectors))
-        herder.ready()
-        return list(herder.wait_for_end() if self._once else herder.wait_for_failure())
+        with serving(
+            flow.worker.config,
+            state_file=flow.storage,
+            emit=self._emit,
+            worker_id=self.name if flow.binding is None else flow.binding.worker_id,
+            validated=connectors,
+            data_plane=self._plane,
+            once=self._once,
+        ) as herder:
+            self._herder = herder
+            if self._stopping.is_set():
+                return ()
+            if flow.rest is not None and flow.binding is not None:
+                return self._answers(herder, flow.rest, flow.binding)
+            herder.start_only(stored(connectors))
+            herder.ready()
+            return list(herder.wait_for_end() if self._once else herder.wait_for_failure())
 
     def _answers(
         self, herder: StandaloneHerder, rest: RestConfig, binding: Binding
