@@ -18,7 +18,6 @@ from headrace.connect.task import Offsets, SourceTask
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.checkpoint_planner import CheckpointPlanner, checkpoint_of
 from headrace.mirror.checkpoints import GROUP, TOPIC, source_partition
-from headrace.mirror.client_settings import PASSED_ON, ClientRole
 from headrace.mirror.clients import admin_problems, source_admin_cluster, target_cluster
 from headrace.mirror.formats import Checkpoint
 from headrace.mirror.offset_checks import WRITTEN, check_written
@@ -61,7 +60,6 @@ class MirrorCheckpointConnector(PlannedConnector):
 
     config_class: ClassVar[type[Config]] = MirrorCheckpointConfig
     task_class: ClassVar[type[SourceTask]] = MirrorCheckpointTask
-    passed_on: ClassVar[tuple[str, ...]] = PASSED_ON
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`; the first plan is the first to connect."""
