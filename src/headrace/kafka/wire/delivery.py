@@ -318,15 +318,15 @@ class Delivery:
             connection.log_in(Deadline.after(_ATTEMPT_SECONDS, self._clock))
         joins = self._state.is_transactional and self._state.version == SECOND_VERSION
         version = connection.version(ProduceResponse, JOINING_VERSIONS if joins else VERSIONS)
+        made = [(queue, self._stamped(queue)) for queue in chosen]
         topics: dict[str, list[tuple[int, list[Bytes]]]] = {}
         batches = list[ProducerBatch]()
-        for queue in chosen:
-            batch = queue.sent()
-            batches.append(batch)
-            del leader.ready[queue.place]
+        for queue, pieces in made:
+            place = queue.place
+            topics.setdefault(place.topic, []).append((place.partition, pieces))
+            batches.append(queue.sent())
+            del leader.ready[place]
             self._offer(queue)
-            pieces = self._stamped(batch)
-            topics.setdefault(batch.place.topic, []).append((batch.place.partition, pieces))
         body = produce_body(
             topics,
             version=version,
@@ -338,18 +338,25 @@ class Delivery:
         self._push(leader, connection)
         return True
 
-    def _stamped(self, batch: ProducerBatch) -> list[Bytes]:
-        state = self._state
+    def _stamped(self, queue: PartitionQueue) -> list[Bytes]:
+        """The bytes of the next batch of *queue*; raises ``ValueError`` for one that no broker may be sent."""
+        state, batch = self._state, queue.next
+        assert state.identity is not None
+        assert batch is not None
         if batch.sequence == NO_SEQUENCE:
             batch.sequence = state.sequence(batch.place, batch.batch.record_count)
-        assert state.identity is not None
-        return stamped(
-            batch.batch,
-            producer_id=state.identity.producer_id,
-            epoch=state.identity.epoch,
-            sequence=batch.sequence,
-            transactional=state.is_transactional,
-        )
+        try:
+            return stamped(
+                batch.batch,
+                producer_id=state.identity.producer_id,
+                epoch=state.identity.epoch,
+                sequence=batch.sequence,
+                transactional=state.is_transactional,
+            )
+        except ValueError:
+            state.rewind(batch.place, batch.sequence)
+            batch.sequence = NO_SEQUENCE
+            raise
 
     def _connected(self, leader: _Leader) -> WireConnection:
         if leader.connection is not None and leader.connection.has_ended:
@@ -499,9 +506,6 @@ class Delivery:
         """Drop the connection to *leader*, and have its partitions' leaders looked for."""
         unanswered, leader.in_flight = leader.in_flight, deque[_Request]()
         self._disconnect(leader)
-        final = unresolvable(error, "the sending of records", self._cluster.settings)
-        if final is not None:
-            raise final from error
         reason = self._outage.note(ConnectionError(f"broker {leader.node}: {error}"))
         if unanswered and self._state.is_transactional:
             raise UnansweredError(f"{_PRODUCE.value}: {reason}") from error
@@ -512,6 +516,9 @@ class Delivery:
             if queue.leader == leader.node:
                 self._withdraw(queue)
         self._back_off()
+        final = unresolvable(error, "the sending of records", self._cluster.settings)
+        if final is not None:
+            raise final from error
 
     def _disconnect(self, leader: _Leader) -> None:
         leader.in_flight, leader.is_sending = deque[_Request](), False

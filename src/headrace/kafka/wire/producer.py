@@ -341,6 +341,7 @@ class WireProducer:
             self._wait("records to be acknowledged")
 
     def _begin_wait(self) -> None:
+        self._outage.text = ""
         self._waits_since = self._clock()
         self._report_at = self._waits_since + _REPORT_SECONDS
 
