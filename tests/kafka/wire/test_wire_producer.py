@@ -597,6 +597,31 @@ def test_a_refused_batch_may_be_dropped(version: int) -> None:
         assert left == brokers.labels(T0, "committed")
 
 
+@VERSIONS
+def test_every_refused_batch_is_raised(version: int) -> None:
+    """Also those that were refused together, one after the other."""
+    with playing(T0, T1, U0, version=version) as (brokers, players):
+        producer = players.opened()
+        brokers.faults["Produce"] = [with_code(named("INVALID_RECORD").code)]
+        producer.begin()
+        for place in (T0, T1, U0):
+            producer.send(place, labelled("refused"))
+            producer.send(place, labelled("behind"))
+        raised = list[TopicPartition]()
+        while True:
+            try:
+                producer.commit()
+            except BatchRefusedError as error:
+                raised.append(error.place)
+                producer.drop(error.number)
+            else:
+                break
+
+        assert {T0, T1, U0} == set(raised)
+        assert 3 == len(raised)
+        assert [["behind"]] * 3 == [brokers.labels(each, "committed") for each in (T0, T1, U0)]
+
+
 def test_only_a_batch_that_was_refused_is_dropped() -> None:
     """A caller cannot lose another one so."""
     with playing(T0) as (_brokers, players):
