@@ -18,6 +18,7 @@ from headrace.connect.task import Offsets, SourceTask
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.checkpoint_planner import CheckpointPlanner, checkpoint_of
 from headrace.mirror.checkpoints import GROUP, TOPIC, source_partition
+from headrace.mirror.client_settings import ClientRole
 from headrace.mirror.clients import admin_problems, source_admin_cluster, target_cluster
 from headrace.mirror.formats import Checkpoint
 from headrace.mirror.offset_checks import WRITTEN, check_written

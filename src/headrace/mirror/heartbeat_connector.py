@@ -15,6 +15,7 @@ from headrace.connect.partition import OffsetReader, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import BYTES
 from headrace.connect.task import Offsets, SourceTask
+from headrace.mirror.client_settings import SERVERS, ClientRole
 from headrace.mirror.clients import target_problems
 from headrace.mirror.formats import Heartbeat
 from headrace.mirror.offset_checks import WRITTEN, check_written
