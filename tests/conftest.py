@@ -76,6 +76,14 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def first_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """As *bootstrap*, of a broker whose transactions are of the first version: before KIP-890."""
+    folder = tmp_path_factory.mktemp("first-transactions")
+    with Broker(folder, properties=PROPERTIES, features={"transaction.version": 1}) as shared:
+        yield shared.bootstrap
+
+
+@pytest.fixture(scope="session")
 def mortal_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """The one that tests kill, as whoever was last has left it."""
     with Broker(tmp_path_factory.mktemp("mortal-broker"), properties=PROPERTIES) as mortal:

@@ -31,7 +31,12 @@ with warnings.catch_warnings():
         OffsetFetchRequest,
         OffsetFetchResponse,
     )
-    from kafka.protocol.consumer.offsets import ListOffsetsRequest, ListOffsetsResponse
+    from kafka.protocol.consumer.offsets import (
+        ListOffsetsRequest,
+        ListOffsetsResponse,
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderEpochResponse,
+    )
     from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
     from kafka.protocol.metadata.find_coordinator import (
         FindCoordinatorRequest,
@@ -81,6 +86,7 @@ _KINDS = (
     (OffsetDeleteRequest, OffsetDeleteResponse),
     (OffsetFetchRequest, OffsetFetchResponse),
     (ListOffsetsRequest, ListOffsetsResponse),
+    (OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
     (ApiVersionsRequest, ApiVersionsResponse),
     (FindCoordinatorRequest, FindCoordinatorResponse),
     (InitProducerIdRequest, InitProducerIdResponse),
@@ -254,7 +260,8 @@ class ScriptedCluster:
     """Brokers that agree on metadata; tests change *leaders*, *ids* and *errors*, and say how requests are answered.
 
     *scripts* maps the name of a request to its answer, or to a function of the node and what it received that gives it; it
-    is asked before the answers that are built in: metadata, the *coordinator*, log bounds from *bounds*, and record batches from *logs*, of as many partitions as *max_batches* allows. A code in *codes* is
+    is asked before the answers that are built in: metadata, the *coordinator*, log bounds from *bounds*, the ends of *epochs*, and
+    record batches from *logs*, of as many partitions as *max_batches* allows. A code in *codes* is
     answered once instead of a partition's batches.
     """
 
@@ -271,6 +278,7 @@ class ScriptedCluster:
         }
         self.errors: dict[str, int] = {}
         self.bounds: dict[TopicPartition, tuple[int, int]] = {}
+        self.epochs: dict[TopicPartition, tuple[int, int]] = {}
         self.logs: dict[TopicPartition, list[tuple[int, int, bytes]]] = {}
         self.codes: dict[TopicPartition, list[int]] = {}
         self.max_batches = 100
@@ -306,6 +314,7 @@ class ScriptedCluster:
             built_in = {
                 "Metadata": self.metadata,
                 "ListOffsets": self.list_offsets,
+                "OffsetForLeaderEpoch": self.epoch_ends,
                 "Fetch": self.fetch,
                 "FindCoordinator": self.find_coordinator,
             }
@@ -433,6 +442,27 @@ class ScriptedCluster:
                 )
             topics.append(kind(name=topic.name, partitions=partitions))
         return ListOffsetsResponse(throttle_time_ms=0, topics=topics)
+
+    def epoch_ends(self, node: int, received: Received) -> OffsetForLeaderEpochResponse:
+        """What *epochs* has for the partitions that *node* leads; NOT_LEADER_OR_FOLLOWER for the others."""
+        kind = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+        topics = []
+        for topic in received.message.topics:
+            partitions = []
+            for each in topic.partitions:
+                place = TopicPartition(topic.topic, each.partition)
+                epoch, end = self.epochs.get(place, (-1, -1))
+                is_ours = self.leaders.get(place) == node
+                partitions.append(
+                    kind.EpochEndOffset(
+                        error_code=0 if is_ours else 6,
+                        partition=each.partition,
+                        leader_epoch=epoch,
+                        end_offset=end,
+                    )
+                )
+            topics.append(kind(topic=topic.topic, partitions=partitions))
+        return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=topics)
 
 
 def record_batch(base_offset: int, count: int = 1, *, filler: int = 40) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
+    Message,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -39,6 +40,20 @@ class Copied(NamedTuple):
 
 def committed(bootstrap: str, topics: Sequence[str]) -> dict[str, dict[int, list[Copied]]]:
     """What the client library reads of each partition with ``read_committed``, in order."""
+    listed = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=30).topics
+    found = {
+        each: {number: list[Copied]() for number in listed[each].partitions} for each in topics
+    }
+    for message in messages(bootstrap, topics):
+        headers: Any = message.headers() or ()
+        found[str(message.topic())][message.partition() or 0].append(
+            Copied(message.key(), message.value(), tuple(headers), *message.timestamp())
+        )
+    return found
+
+
+def messages(bootstrap: str, topics: Sequence[str]) -> Iterator[Message]:
+    """What the client library reads with ``read_committed``, up to the end of each partition."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "judge",
@@ -53,9 +68,6 @@ def committed(bootstrap: str, topics: Sequence[str]) -> dict[str, dict[int, list
         places = [
             TopicPartition(each, number, 0) for each in topics for number in listed[each].partitions
         ]
-        found = {
-            each: {number: list[Copied]() for number in listed[each].partitions} for each in topics
-        }
         consumer.assign(places)
         left = len(places)
         while left:
@@ -65,11 +77,7 @@ def committed(bootstrap: str, topics: Sequence[str]) -> dict[str, dict[int, list
                 assert error.code() == KafkaError._PARTITION_EOF, error
                 left -= 1
                 continue
-            headers: Any = message.headers() or ()
-            found[str(message.topic())][message.partition() or 0].append(
-                Copied(message.key(), message.value(), tuple(headers), *message.timestamp())
-            )
-    return found
+            yield message
 
 
 def with_own_time(records: Mapping[int, Sequence[Copied]]) -> dict[int, list[Copied]]:

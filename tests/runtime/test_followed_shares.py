@@ -29,7 +29,7 @@ from waiting import until
 SHARES = [[Split(partition=SourcePartition(n=number))] for number in range(2)]
 FOLLOWED = Plan(shares=SHARES, followed=True)
 LINGER_SECONDS = 5.0
-TIMING = Timing(idle_poll=0.01, grace=0.5, linger=LINGER_SECONDS, batch_budget=0.1)
+TIMING = Timing(idle_poll=0.01, grace=20.0, linger=LINGER_SECONDS, batch_budget=0.1)
 
 
 @dataclass
@@ -224,7 +224,7 @@ def test_a_slot_that_does_not_end_when_it_is_asked_is_given_up(
     started: Started, reason: EndReason
 ) -> None:
     """After the grace time, for whatever reason it was asked: nothing has to be read to an end first."""
-    it = started(FOLLOWED)
+    it = started(FOLLOWED, timing=replace(TIMING, grace=0.3))
     it.engine.is_deaf = True
     if reason is EndReason.IDLE:
         it.engine.idle = [LINGER_SECONDS, LINGER_SECONDS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -12,8 +12,9 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Polled
 from headrace.task.connector_spec import BoundaryKind
-from headrace.task.transaction_boundary import BoundaryRequests
+from headrace.task.transaction_boundary import Boundary, BoundaryRequests
 from task.loop import Loop, ScriptedTask, batch, record
+from task.test_worker_task import WORK
 
 
 def test_the_poll_boundary_commits_after_each_poll() -> None:
@@ -182,6 +183,20 @@ def test_a_trickle_of_records_shares_transactions() -> None:
 
     assert 7 <= it.loop.sender.commits <= 10
     assert 20 == len(it.loop.values())
+
+
+@pytest.mark.parametrize(
+    ("followed", "is_early", "due"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_what_a_slot_was_begun_for_need_not_wait_if_it_is_followed(
+    *, followed: bool, is_early: bool, due: bool
+) -> None:
+    """The first records are all there was, as soon as there is nothing more for now."""
+    boundary = Boundary.begun(replace(WORK, followed=followed), 100.0)
+
+    assert due is boundary.due_after_poll(100.01, catches_up=is_early)
+    assert boundary.due_after_poll(101.0)
 
 
 def test_an_idle_source_that_is_followed_has_no_transactions() -> None:

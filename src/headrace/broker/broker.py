@@ -55,11 +55,13 @@ KILL_SECONDS = 10.0
 STOPPED = BrokerState(pid=0, identity="", port=0, controller_port=0, log_file="")
 
 
-def format_storage(layout: Layout) -> None:
-    """Format Kafka's storage in the folder; takes about a second."""
+def format_storage(layout: Layout, *, features: Mapping[str, int]) -> None:
+    """Format Kafka's storage in the folder, with these levels of *features*; takes about a second."""
     command = _java(layout, SHORT_LIVED)
     command += ["kafka.tools.StorageTool", "format", "-t", _new_cluster_id()]
     command += ["-c", str(layout.settings)]
+    for name, level in features.items():
+        command += ["--feature", f"{name}={level}"]
     with layout.log_file.open("ab") as output:
         code = subprocess.run(
             command,
@@ -185,7 +187,8 @@ class Broker:
     """A single-node KRaft broker of Kafka 4.3.1 on 127.0.0.1, whose storage lives in *folder*.
 
     *port* 0 means a free one, chosen at the first start; later starts in the same folder use the same one.
-    *properties* are settings of the broker that win over ours. A *detached* broker keeps running
+    *properties* are settings of the broker that win over ours; *features* are levels of Kafka's features that its storage is
+    formatted with instead of the newest ones, such as ``{"transaction.version": 1}``. A *detached* broker keeps running
     when this Python process ends; any other is killed with it, however it ends.
 
     As a context manager it starts on entry and stops on exit. One thread owns an object of this class.
@@ -199,12 +202,14 @@ class Broker:
         port: int = 0,
         log_folder: Path | None = None,
         properties: Mapping[str, str] | None = None,
+        features: Mapping[str, int] | None = None,
         detached: bool = False,
     ) -> None:
         folder = folder.absolute()
         self._layout = Layout(folder=folder, log_folder=(log_folder or folder / "log").absolute())
         self._wanted_port = port
         self._properties = dict(properties or {})
+        self._features = dict(features or {})
         self._detached = detached
         self._child: subprocess.Popen[bytes] | None = None
         self._leash: int | None = None
@@ -312,7 +317,7 @@ class Broker:
         # Written before anything is stored: it proves later that the folder is ours.
         write_state(self._layout.folder, self._state(0, port=port, controller_port=controller_port))
         if not self._layout.is_formatted:
-            format_storage(self._layout)
+            format_storage(self._layout, features=self._features)
         try:
             child = self._launched()
             state = self._state(child.pid, port=port, controller_port=controller_port)

@@ -220,8 +220,8 @@ class WorkerSettings(Config):
         default=1_000,
         kind=SettingType.LONG,
         at_least=0,
-        doc="How long a task of a polled connector keeps polling without records before its micro-batch ends. "
-        "The time in which poll waits counts.",
+        doc="How long a task of a polled connector keeps polling without records before its micro-batch ends, and how long "
+        "there has been nothing for any task of a connector that follows its source. The time in which poll waits counts.",
     )
     poll_idle_max_ms: int = setting(
         default=30_000,

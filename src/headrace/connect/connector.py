@@ -142,6 +142,12 @@ class SourceConnector(ABC):
 
     version: ClassVar[str] = "0"
 
+    passed_on: ClassVar[tuple[str, ...]] = ()
+    """Beginnings of keys that the connector passes on to something else, such as its own Kafka clients.
+
+    No warning says of a key that begins so that it is unknown, although no setting declares it.
+    """
+
     context: ConnectorContext
 
     def initialize(self, context: ConnectorContext) -> None:
@@ -273,7 +279,9 @@ class PlannedConnector(SourceConnector):
     def plan(self, request: PlanRequest) -> Plan:
         """What to read next. Called on the driver before each micro-batch, and at intervals while idle.
 
-        Not called while slots follow the shares of a plan (:attr:`Plan.followed`), which may be for days. May block on the network for a listing, but does not sleep: for work that has to wait it sets
+        Not called while slots follow the shares of a plan (:attr:`Plan.followed`), which may be for days.
+
+        May block on the network for a listing, but does not sleep: for work that has to wait it sets
         ``ask_again_after``. The same source and the same offsets give the same plan. Raises when the source
         cannot be listed: an empty plan means that all has been read.
         """

@@ -154,7 +154,9 @@ class SourceTask(ABC):
         ``None`` only when its share is finished; an empty sequence means "call again". If its share is followed
         (:attr:`~headrace.connect.connector.Plan.followed`), an empty sequence says that there is nothing now: what
         was read before is then committed without waiting for the end of the interval, so such a task waits for a
-        tenth of a second or so, not longer. Never return ``None`` because reading failed: raise. The usual mistake is an offset that points *at* a record
+        tenth of a second or so, not longer.
+
+        Never return ``None`` because reading failed: raise. The usual mistake is an offset that points *at* a record
         and not after it: the runtime resumes after what the offset describes. Records of one poll that share an
         offset follow each other, and are then committed together.
         """
@@ -162,9 +164,10 @@ class SourceTask(ABC):
     def is_idle(self) -> bool:
         """Whether a poll without records means that the source has nothing now; called after such polls.
 
-        A task that is polled, or follows its share, overrides it when looking takes longer than its polls wait: it returns
-        false as long as it does not know yet, for example while it still connects, or keeps reading without a match. The time after which an
-        idle task ends (``poll.linger.ms``) begins with the first poll without records after which this is true.
+        A task that is polled, or follows its share, overrides it when looking takes longer than its polls wait: it
+        returns false as long as it does not know yet, for example while it still connects, or keeps reading without a
+        match. The time after which an idle task ends (``poll.linger.ms``) begins with the first poll without records
+        after which this is true.
         """
         return True
 

@@ -366,6 +366,7 @@ class WireSender:
                 copied = _copied(records.origin, place, each)
                 self._handed_over.add_copied(number, copied)
             numbers.append(number)
+        self._push()
         return numbers
 
     # -------------------------------------------------------------- batches and groups
@@ -386,6 +387,7 @@ class WireSender:
                 origin = SourceOrigin(batches.source_partition, place, target, each.runs)
                 self._handed_over.add_copied(number, origin)
                 sent += each.batch.record_count
+            self._push()
         return sent
 
     def copied_runs(self) -> list[CopiedRun]:
@@ -411,6 +413,11 @@ class WireSender:
         if nbytes <= _SURELY_TAKEN_BYTES:
             return self._settings.max_bytes
         return self._topics.max_bytes(topic) or self._settings.max_bytes
+
+    def _push(self) -> None:
+        """Without transactions, whoever reads may have records before the next ``flush``."""
+        if not self._producer.is_transactional:
+            self._producer.push()
 
     def _forget_old(self) -> None:
         """Forget what the producer has no more to say about."""

@@ -74,9 +74,10 @@ def another_cluster(named: str | None, written: str | None) -> str:
     )
 
 
-def source_admin(config: MirrorSourceConfig) -> TopicAdmin:
+def source_admin(
+    config: MirrorConnectorConfig, role: ClientRole = ClientRole.REPLICATION_SOURCE_ADMIN
+) -> TopicAdmin:
     """An admin client of the cluster that is read."""
-    role = ClientRole.REPLICATION_SOURCE_ADMIN
     return TopicAdmin(client_config(config.client(Side.SOURCE, ClientKind.ADMIN, role)))
 
 

@@ -14,7 +14,8 @@ from headrace.mirror.settings import MirrorConnectorConfig
 
 PATIENCE_SECONDS: Final = 15.0
 """How long a start waits for the answer of a cluster, at most; it is tried again."""
-_COMPACTED: Final = {"cleanup.policy": "compact"}
+COMPACTED: Final = {"cleanup.policy": "compact"}
+"""The settings of the topics of heartbeats, checkpoints and offset syncs."""
 
 
 def patience(config: MirrorConnectorConfig) -> Deadline:
@@ -32,7 +33,7 @@ def ensure_compacted(
     """
     try:
         admin.ensure_topic(
-            topic, deadline, partitions=1, replication=replication, settings=_COMPACTED
+            topic, deadline, partitions=1, replication=replication, settings=COMPACTED
         )
     except TaskFailedError as error:
         raise TaskFailedError(

@@ -9,7 +9,6 @@ from headrace.connect.config import Config, Problem
 from headrace.connect.connector import ExactlyOnceSupport
 from headrace.connect.setting import SettingType, setting
 from headrace.mirror.client_settings import (
-    CLIENT_PREFIXES,
     SERVERS,
     ClientKind,
     ClientRole,
@@ -39,8 +38,6 @@ _FORWARDING_ADMIN: Final = "org.apache.kafka.clients.admin.ForwardingAdmin"
 _READ_COMMITTED: Final = "read_committed"
 _REFRESH_TOPICS: Final = "refresh.topics.interval.seconds"
 _SYNCS_KEYS: Final = ("offset-syncs-", "offset-syncs.topic.")
-# Of the worker's configuration, which MirrorMaker's dedicated mode gives to connectors as well.
-_OF_WORKERS: Final = ("config.providers", "metric.reporters", "replication.policy.")
 _LONG: Final = SettingType.LONG
 _SHORT: Final = SettingType.SHORT
 
@@ -108,16 +105,6 @@ class MirrorConnectorConfig(Config):
         valid=_admin_problem,
         doc="MirrorMaker's class for creating topics elsewhere than on the brokers; only its default is supported.",
     )
-
-    @classmethod
-    def passed_on(cls) -> tuple[str, ...]:
-        """Settings of clients, and of the other two connectors: MirrorMaker gives each of them those of all three."""
-        others = (MirrorSourceConfig, MirrorCheckpointConfig, MirrorHeartbeatConfig)
-        return (
-            *CLIENT_PREFIXES,
-            *_OF_WORKERS,
-            *(each.name for config in others for each in config.settings()),
-        )
 
     def check(self) -> Iterator[Problem]:
         """Aliases have to be found again in remote names."""

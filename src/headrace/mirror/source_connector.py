@@ -24,6 +24,7 @@ from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
 from headrace.kafka.wire.cluster import Cluster
+from headrace.mirror.client_settings import PASSED_ON
 from headrace.mirror.clients import (
     client_problems,
     isolation,
@@ -35,12 +36,14 @@ from headrace.mirror.clients import (
 )
 from headrace.mirror.planning import PATIENCE_SECONDS, FlowPlanner, stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, check_offsets
+from headrace.mirror.scheduler import Scheduler
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
 from headrace.mirror.target import MirrorTarget, TargetClients
 from headrace.mirror.topic_watch import TopicWatch
+from headrace.mirror.upkeep import upkeep
 
 _CODEC: Final = f"{MirrorOffsetCodec.__module__}:{MirrorOffsetCodec.__qualname__}"
 # A person waits for it.
@@ -52,30 +55,33 @@ class MirrorSourceConnector(PlannedConnector):
 
     config_class: ClassVar[type[Config]] = MirrorSourceConfig
     task_class: ClassVar[type[SourceTask]] = MirrorSourceTask
+    passed_on: ClassVar[tuple[str, ...]] = PASSED_ON
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`; the first plan is the first to connect."""
         self._config = MirrorSourceConfig.parse(props)
         self._clusters: list[Cluster] = []
-        self._watch: TopicWatch | None = None
         self._planner = self._planned_by() if self._config.enabled else None
-        if self._planner is not None:
-            self._watch = self._watching(self._planner)
-            self._watch.start(
-                self._config.name,
-                self.context.request_task_reconfiguration,
-                self.context.raise_error,
-            )
+        self._watch: TopicWatch | None = None
+        self._upkeep = upkeep(self._config)
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.mirror.planning.FlowPlanner`; nothing where the flow is not enabled."""
-        return Plan() if self._planner is None else self._planner.plan(request)
+        if self._planner is None:
+            return Plan()
+        self._upkeep.start()
+        if self._watch is None:
+            self._watch = self._watched(self._planner)
+        return self._planner.plan(request)
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
         watch: TopicWatch | None = getattr(self, "_watch", None)
         if watch is not None:
             watch.stop()
+        scheduled: Scheduler | None = getattr(self, "_upkeep", None)
+        if scheduled is not None:
+            scheduled.stop()
         for each in getattr(self, "_clusters", ()):
             each.close()
 
@@ -126,15 +132,18 @@ class MirrorSourceConnector(PlannedConnector):
             for place, end in ends.items()
         }
 
-    def _watching(self, planner: FlowPlanner) -> TopicWatch:
+    def _watched(self, planner: FlowPlanner) -> TopicWatch:
         config = self._config
-        return TopicWatch(
+        watch = TopicWatch(
             source_cluster(config),
             config.topics_copied,
             lambda: planner.seen,
             interval_seconds=config.discovery_seconds,
             max_failures=config.partition_discovery_max_failures,
         )
+        context = self.context
+        watch.start(config.name, context.request_task_reconfiguration, context.raise_error)
+        return watch
 
     def _planned_by(self) -> FlowPlanner:
         config = self._config

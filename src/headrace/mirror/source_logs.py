@@ -18,13 +18,14 @@ from headrace.kafka.wire.cluster import (
     ClusterMetadata,
     IsolationLevel,
 )
-from headrace.kafka.wire.epoch_ends import epoch_ends
+from headrace.kafka.wire.epoch_ends import EpochEnds, epoch_ends
 from headrace.mirror.filters import CopiedTopics
 from headrace.mirror.positions import Position
 from headrace.mirror.starts import SourceLog
 
 _log = logging.getLogger(__name__)
 
+AskEpochs = Callable[[Cluster, Mapping[TopicPartition, int], Deadline], EpochEnds]
 # A new leader says a lower end for a moment, until its followers have told it theirs (KAFKA-7703).
 _ASKED_AGAIN: Final = (0.0, 0.1, 0.4)
 
@@ -52,11 +53,13 @@ class SourceLogs:
         isolation: IsolationLevel,
         *,
         seconds: float,
+        epoch_ends: AskEpochs = epoch_ends,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._cluster = cluster
         self._isolation = isolation
         self._seconds = seconds
+        self._epoch_ends = epoch_ends
         self._sleep = sleep
         self._silent = frozenset[TopicPartition]()
 
@@ -101,7 +104,7 @@ class SourceLogs:
         )
         ends = self._written_ends(positions)
         known = beginnings.keys() & ends.keys()
-        epochs = epoch_ends(
+        epochs = self._epoch_ends(
             self._cluster,
             {
                 place: position.leader_epoch
@@ -116,10 +119,10 @@ class SourceLogs:
                 self.topic_id(place.topic),
                 beginnings[place],
                 ends[place],
-                epochs.get(place),
+                epochs.found.get(place),
             )
             for place in positions
-            if place in known
+            if place in known and place not in epochs.unanswered
         }
 
     def _written_ends(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.encoded import EncodedBatches
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import ReplanError
 from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.record import BytesRecord
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
@@ -23,6 +24,7 @@ from headrace.mirror.fetched import (
     source_batches,
     without_batches,
 )
+from headrace.mirror.offset_notes import OffsetNotes
 from headrace.mirror.positions import Flow, Position
 from headrace.mirror.settings import MirrorSourceConfig
 
@@ -59,6 +61,7 @@ class MirrorSourceTask(SourceTask):
             self._copied[place] = copied
             self._epochs[place] = _epoch(split)
         self._cluster = source_cluster(settings, task=self.context.task)
+        self._notes = OffsetNotes(settings, self._cluster, task=self.context.task)
         self._fetcher = Fetcher(
             self._cluster,
             [_range(place, each.position) for place, each in self._copied.items()],
@@ -82,8 +85,19 @@ class MirrorSourceTask(SourceTask):
         passed, self._passed = self._passed, {}
         return passed or None
 
+    def records_of_commit(self, copied: Sequence[CopiedRun]) -> Sequence[BytesRecord]:
+        """Where the records of the commit went."""
+        return self._notes.of_commit(copied)
+
+    def commit(self) -> None:
+        """See :class:`~headrace.connect.task.SourceTask`."""
+        self._notes.committed()
+
     def stop(self) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
+        notes: OffsetNotes | None = getattr(self, "_notes", None)
+        if notes is not None:
+            notes.close()
         fetcher: Fetcher | None = getattr(self, "_fetcher", None)
         if fetcher is None:
             return

@@ -11,8 +11,10 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
+from headrace.mirror.client_settings import Side
 from headrace.mirror.clients import another_cluster
 from headrace.mirror.filters import property_filter
+from headrace.mirror.own_topics import COMPACTED
 from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
 from headrace.mirror.settings import MirrorSourceConfig
 
@@ -22,6 +24,8 @@ _RETENTION: Final = "offsets.retention.minutes"
 _DEFAULT_RETENTION_MINUTES: Final = 7 * 24 * 60
 _PART: Final = 4
 _SHOWN: Final = 3
+# For how long is set once the remote topics are there.
+_KEPT: Final = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 SettingsOf = Callable[[Collection[str]], Mapping[str, Mapping[str, TopicSetting]]]
 """The settings of topics of the source, as far as this client may see them."""
@@ -53,12 +57,8 @@ class MirrorTarget:
         self._topics = RemoteTopics(
             self._admin, self._cluster, replication=config.replication_factor, seconds=seconds
         )
-        self._internal = RemoteTopics(
-            self._admin,
-            self._cluster,
-            replication=config.mirror_offset_ranges_topic_replication_factor,
-            seconds=seconds,
-        )
+        self._internal = self._own(config.mirror_offset_ranges_topic_replication_factor)
+        self._syncs = self._own(config.offset_syncs_topic_replication_factor)
         self._ensured: dict[str, int] = {}
 
     @property
@@ -97,13 +97,27 @@ class MirrorTarget:
         self._ensured |= wanted
 
     def ensure_internal(self) -> None:
-        """Make sure that the flow's own topic is there, under whose partition its first discovery is noted."""
+        """Make sure that the flow's own topics are there.
+
+        Offset ranges are always there: under that topic's partition the flow's first discovery is noted.
+        """
         self._check_one_cluster()
-        name = self._internal_topic
+        config = self._config
+        self._ensure_own(self._internal, self._internal_topic, _KEPT)
+        is_on_target = config.offset_syncs_topic_location == Side.TARGET.value
+        if config.emit_offset_syncs_enabled and is_on_target:
+            self._ensure_own(self._syncs, config.offset_syncs_topic, COMPACTED)
+
+    def _ensure_own(self, topics: RemoteTopics, name: str, settings: Mapping[str, str]) -> None:
         if name not in self._ensured:
-            existing = self._internal.partitions(frozenset([name]))
-            self._internal.ensure({name: RemoteTopic(1)}, existing)
+            existing = topics.partitions(frozenset([name]))
+            topics.ensure({name: RemoteTopic(1, settings)}, existing)
             self._ensured[name] = 1
+
+    def _own(self, replication: int) -> RemoteTopics:
+        return RemoteTopics(
+            self._admin, self._cluster, replication=replication, seconds=self._seconds
+        )
 
     def check_group(self) -> None:
         """Raise :class:`~headrace.connect.errors.TaskFailedError` while consumers are members of the group.

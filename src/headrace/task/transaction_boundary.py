@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import SourceRecord
@@ -12,7 +13,7 @@ from headrace.connect.task import TransactionScope
 from headrace.task.channel import Lease
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.frames import DeadLetter, Encoded, Frame, Records
-from headrace.task.slot_work import EndReason
+from headrace.task.slot_work import EndReason, SlotWork
 from headrace.task.transaction_timeout import never_ended
 
 # Of the interval. A trickle of single records would otherwise have a transaction for each of them.
@@ -32,6 +33,19 @@ class Boundary:
     interval_seconds: float
     committed_at: float
     follows: bool = False
+
+    @classmethod
+    def begun(cls, work: SlotWork, now: float) -> Self:
+        """That of a slot that begins with *work*."""
+        interval = work.spec.commit_seconds
+        # Shares are often followed because of a single record, which then need not wait.
+        head_start = _EARLY * interval if work.followed else 0.0
+        return cls(
+            kind=work.spec.boundary,
+            interval_seconds=interval,
+            committed_at=now - head_start,
+            follows=work.followed,
+        )
 
     def due_inside_poll(self, now: float) -> bool:
         """Whether to commit between two batches of what one poll returned."""

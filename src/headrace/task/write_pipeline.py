@@ -106,12 +106,7 @@ def make_write_pipeline(
             task=work.task,
             secrets=work.spec.secrets,
         ),
-        boundary=Boundary(
-            kind=work.spec.boundary,
-            interval_seconds=work.spec.commit_seconds,
-            committed_at=time.monotonic(),
-            follows=work.followed,
-        ),
+        boundary=Boundary.begun(work, time.monotonic()),
         encoder=_encoder(work, retrying),
     )
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, batch_headers
 from headrace.kafka.batches.producer_batch import UnstampedBatch, stamped
 from record_batches import COMPRESSIONS, PLACE, Row, batch, read, rows, sealed
@@ -89,6 +90,17 @@ def test_a_delete_horizon_is_not_kept() -> None:
 
     assert written == read(sent)
     assert TRANSACTIONAL == HEADER.unpack_from(sent)[5]
+
+
+def test_damage_is_not_hidden() -> None:
+    """A batch that goes on with the checksum that it had goes on with a wrong one, if that was wrong."""
+    damaged = bytearray(batch([Row(0, 0, None, b"v" * 100, [])]))
+    damaged[-20] ^= 1
+
+    sent = whole(UnstampedBatch(damaged, 1, has_checksum=True))
+
+    with pytest.raises(CorruptBatchError, match="checksum"):
+        read(sent)
 
 
 def test_records_are_not_copied() -> None:

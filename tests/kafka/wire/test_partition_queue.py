@@ -21,9 +21,11 @@ def batch(number: int, count: int = 1) -> ProducerBatch:
 
 
 def filled(batches: int = 4, most_in_flight: int = 3) -> tuple[PartitionQueue, list[ProducerBatch]]:
-    """A queue, and what is in it."""
+    """A queue of which the broker has taken a batch before, and what is in it."""
     queue = PartitionQueue(T0, most_in_flight=most_in_flight)
-    made = [batch(number) for number in range(batches)]
+    before, *made = [batch(number) for number in range(-1, batches)]
+    queue.add(before)
+    queue.accepted(queue.sent())
     for each in made:
         queue.add(each)
     return queue, made
@@ -44,6 +46,20 @@ def test_several_batches_are_in_flight_together() -> None:
     queue.accepted(made[0])
 
     assert ([0, 1, 2], [3]) == (first, send_all(queue))
+
+
+def test_the_first_batch_goes_alone() -> None:
+    """A broker that does not know the producer would take the second one without it."""
+    queue = PartitionQueue(T0, most_in_flight=3)
+    made = [batch(number) for number in range(4)]
+    for each in made:
+        queue.add(each)
+    first = send_all(queue)
+    queue.again(made[0])
+    again = send_all(queue)
+    queue.accepted(made[0])
+
+    assert ([0], [0], [1, 2, 3]) == (first, again, send_all(queue))
 
 
 def test_what_was_not_taken_goes_again_before_all_else() -> None:
@@ -165,10 +181,12 @@ class Sending(RuleBasedStateMachine):
         self.flight = deque[ProducerBatch]()
         self.log: list[int] = []
         self.dropped: list[int] = []
-        self.expected = 0
+        self.expected: int | None = None
 
     def _taken(self, sent: ProducerBatch) -> bool | None:
-        """Whether the log takes it: ``None`` for one out of order."""
+        """Whether the log takes it: ``None`` for one out of order. The first one may have any sequence."""
+        if self.expected is None:
+            self.expected = sent.sequence
         if sent.sequence < self.expected:
             return True
         if sent.sequence > self.expected:
@@ -202,7 +220,7 @@ class Sending(RuleBasedStateMachine):
     def answer(self, outcome: str) -> None:
         """The oldest request is answered."""
         sent = self.flight.popleft()
-        if outcome in ("not now", "never") and sent.sequence == self.expected:
+        if outcome in ("not now", "never") and sent.sequence == (self.expected or 0):
             never = outcome == "never" and not self.queue.has_earlier(sent)
             (self.queue.refuse if never else self.queue.again)(sent)
             return

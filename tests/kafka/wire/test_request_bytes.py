@@ -34,6 +34,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.transaction_coordinator import ProducerIdentity, TransactionCoordinator
 from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster
+from headrace.kafka.wire.epoch_ends import epoch_ends
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
 from headrace.kafka.wire.producer import WireProducer
 from headrace.kafka.wire.producer_settings import ProducerWireSettings
@@ -85,6 +86,12 @@ def fetch(cluster: Cluster) -> None:
 def list_offsets(cluster: Cluster) -> None:
     """The start of a log, and the end of another."""
     cluster.list_offsets({T0: EARLIEST, T1: LATEST}, soon())
+
+
+def ask_epochs(cluster: Cluster) -> None:
+    """Of two partitions."""
+    cluster.metadata([T0.topic, T1.topic], soon())
+    epoch_ends(cluster, {T0: 3, T1: 2**20}, soon())
 
 
 def committed(cluster: Cluster) -> None:
@@ -159,6 +166,7 @@ CALLS = {
     "OffsetCommit": Call(commit, 8, 2, 9),
     "OffsetDelete": Call(delete, 47, 0, 0),
     "OffsetFetch": Call(committed, 9, 1, 9),
+    "OffsetForLeaderEpoch": Call(ask_epochs, 23, 2, 4),
     "SaslAuthenticate": Call(read_metadata, 36, 0, 1),
     "SaslHandshake": Call(read_metadata, 17, 1, 1),
 }

@@ -112,7 +112,7 @@ class BatchForwarding:
     """Prepares fetched batches for a producer. One thread owns it.
 
     *counted* says how much went which way: ``None`` is for what was forwarded. With *check_crcs* the checksum of each batch is
-    compared; without, whoever fetched it has done so.
+    compared; without, a damaged one is rebuilt unnoticed, or forwarded with a wrong checksum, which the broker refuses.
     """
 
     check_crcs: bool = True
@@ -146,7 +146,8 @@ class BatchForwarding:
                 raise CorruptBatchError(place, header.base_offset, reason)
             self._count(each)
             run = SourceRun(header.base_offset, header.record_count)
-            yield Prepared(UnstampedBatch(each.data, header.record_count), (run,), None)
+            batch = UnstampedBatch(each.data, header.record_count, has_checksum=True)
+            yield Prepared(batch, (run,), None)
 
     def _rebuilt(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from headrace.kafka.batches.checksums import Bytes, crc32c
+from headrace.kafka.batches.checksums import Bytes, crc32c, crc32c_of_replaced
 from headrace.kafka.batches.headers import (
     COMPRESSION,
     CONTROL,
@@ -28,12 +28,14 @@ class UnstampedBatch(NamedTuple):
     """One whole batch of format 2 (header and records) that no producer has signed yet.
 
     Of its header count the length, the compression, the last offset delta, the two times and the number of records, which is
-    *record_count*; what else is there, :func:`stamped` overwrites. So it may be a batch as it was fetched. The bytes are not
+    *record_count*; what else is there, :func:`stamped` overwrites. So it may be a batch as it was fetched, which *has_checksum*:
+    the new one is then made of that, and if it is wrong, so is the new one, and the broker refuses the batch. The bytes are not
     to be changed until the broker has acknowledged them.
     """
 
     data: Bytes
     record_count: int
+    has_checksum: bool = False
 
 
 def stamped(
@@ -58,7 +60,7 @@ def stamped(
     data = memoryview(batch.data)
     if len(data) <= HEADER_BYTES:
         raise ValueError(f"{len(data)} bytes are no batch with records")
-    _, length, _, magic, _, attributes, delta, base_time, max_time, _, _, _, count = (
+    _, length, _, magic, crc, attributes, delta, base_time, max_time, _, _, _, count = (
         _HEADER.unpack_from(data)
     )
     if length + _OVERHEAD != len(data) or magic != NEWEST_MAGIC:
@@ -73,7 +75,11 @@ def stamped(
         header, 0, 0, length, _NO_LEADER_EPOCH, NEWEST_MAGIC, 0,
         kept, delta, base_time, max_time, producer_id, epoch, sequence, count,
     )  # fmt: skip
-    records = data[HEADER_BYTES:]
-    checksum = crc32c(records, crc32c(memoryview(header)[CRC_BEGINS:]))
+    records, covered = data[HEADER_BYTES:], memoryview(header)[CRC_BEGINS:]
+    checksum = (
+        crc32c_of_replaced(crc, data[CRC_BEGINS:HEADER_BYTES], covered, len(records))
+        if batch.has_checksum
+        else crc32c(records, crc32c(covered))
+    )
     _PREFIX.pack_into(header, 0, 0, length, _NO_LEADER_EPOCH, NEWEST_MAGIC, checksum)
     return [header, records]

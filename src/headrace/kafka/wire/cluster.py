@@ -9,9 +9,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
+from kafka.protocol.consumer.group import OffsetFetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest
@@ -33,7 +35,7 @@ from headrace.kafka.wire.connection import (
     unresolvable,
 )
 from headrace.kafka.wire.error_codes import ErrorCode, Reaction, error_code
-from headrace.kafka.wire.group_requests import GroupDescription, by_topic
+from headrace.kafka.wire.group_requests import GroupDescription, ListedGroup, by_topic
 from headrace.kafka.wire.settings import WireSettings
 
 _log = logging.getLogger(__name__)
@@ -61,6 +63,7 @@ _BEFORE_ASKING_AGAIN: Final = 0.5
 # The system sends its first packet again after one and after three seconds.
 _LEADER_CONNECT_SECONDS: Final = 4.0
 _GROUP: Final = 0
+_GROUPS_AT_ONCE: Final = 50
 _Address = tuple[str, int]
 _Answer = TypeVar("_Answer")
 
@@ -290,6 +293,57 @@ class Cluster:
         named = found if newer is None else group_requests.described(newer)
         return named if named.state else found
 
+    def list_groups(self, deadline: Deadline) -> list[ListedGroup]:
+        """All groups that this client may see, of every kind; each broker is asked for its own."""
+
+        def attempt() -> list[ListedGroup]:
+            self._asked_metadata((), deadline)
+            found = dict[str, ListedGroup]()
+            for address in list(self._brokers.values()):
+                answer = self._ask(
+                    address,
+                    group_requests.list_request(),
+                    deadline,
+                    versions=group_requests.LIST_VERSIONS,
+                )
+                _raise_error_in(answer)
+                for each in group_requests.listed(answer):
+                    found[each.group_id] = each
+                    self._coordinators[each.group_id] = address
+            return sorted(found.values())
+
+        return self._retried("a list of its groups", deadline, attempt)
+
+    def committed_by_groups(
+        self, groups: Collection[str], deadline: Deadline
+    ) -> dict[str, list[GroupEntry]]:
+        """What each of *groups* has committed by now, sorted; what is in open transactions is not waited for.
+
+        A group that does not exist has committed nothing. Many groups are asked for at once where brokers can do that; it is
+        quickest after :meth:`list_groups`, which says who coordinates them.
+        """
+        found = dict[str, list[GroupEntry]]()
+
+        def attempt() -> None:
+            while left := sorted(set(groups) - found.keys()):
+                asked = self._together(left, deadline)
+                try:
+                    answer = self._ask(
+                        self._coordinators[asked[0]],
+                        group_requests.several_request(asked),
+                        deadline,
+                        versions=group_requests.FETCH_VERSIONS,
+                    )
+                    _raise_error_in(answer)
+                except (OSError, _RefusedError):
+                    for each in asked:
+                        self._coordinators.pop(each, None)
+                    raise
+                found.update(group_requests.entries_by_group(answer, asked[0]))
+
+        self._retried("the committed offsets of groups", deadline, attempt)
+        return found
+
     def features(self, deadline: Deadline) -> dict[str, int]:
         """The finalised level of each feature of the cluster (KIP-584), such as that of ``transaction.version``.
 
@@ -505,6 +559,16 @@ class Cluster:
                 self._coordinators.pop(group, None)
             raise
         return answer
+
+    def _together(self, groups: Sequence[str], deadline: Deadline) -> list[str]:
+        """The first of *groups*, and others that its coordinator can be asked for in the same request."""
+        address = self._coordinator(groups[0], deadline)
+        connection = self._connected(address, self._share(deadline))
+        version = connection.version(OffsetFetchRequest, group_requests.FETCH_VERSIONS)
+        if version < group_requests.SEVERAL_VERSION:
+            return [groups[0]]
+        its = (each for each in groups if self._coordinators.get(each) == address)
+        return list(islice(its, _GROUPS_AT_ONCE))
 
     def _coordinator(self, group: str, deadline: Deadline) -> _Address:
         if group not in self._coordinators:

@@ -170,6 +170,11 @@ class Delivery:
                 return
         raise ValueError(f"No batch with the number {number} was refused.")
 
+    def begin(self) -> None:
+        """A transaction begins: the brokers do not know its producer's epoch yet. Nothing may be left of the last one."""
+        self._queues.clear()
+        self.offsets.clear()
+
     def clear(self) -> bool:
         """Forget what is not in flight; returns whether sequences were given to any of it."""
         cleared = [each for queue in self._queues.values() for each in queue.clear()]

@@ -35,29 +35,40 @@ class EpochEnd(NamedTuple):
     end: int
 
 
+class EpochEnds(NamedTuple):
+    """The ends that were *found*, and the partitions whose leaders have not *answered* in time.
+
+    In neither are partitions about which this client may not ask, those that do not exist, and all of brokers older than
+    Kafka 2.0.
+    """
+
+    found: Mapping[TopicPartition, EpochEnd]
+    unanswered: frozenset[TopicPartition] = frozenset()
+
+
 def epoch_ends(
     cluster: Cluster, wanted: Mapping[TopicPartition, int], deadline: Deadline
-) -> dict[TopicPartition, EpochEnd]:
+) -> EpochEnds:
     """The end of the epoch that *wanted* has for each partition, as its leader knows it.
 
-    Left out are partitions about which this client may not ask, those that do not exist, and all of brokers older than
-    Kafka 2.0. Raises :class:`~headrace.connect.errors.RetriableError` when a leader has not answered by *deadline*.
+    Leaders that do not answer are waited for until half of the time is over. Raises
+    :class:`~headrace.connect.errors.RetriableError` when none has answered.
     """
-    query = _Query(cluster, wanted)
-    pause = _FIRST_PAUSE
+    query, pause = _Query(cluster, wanted), _FIRST_PAUSE
+    until = Deadline.after(deadline.remaining() / 2, deadline.clock)
     while query.left:
-        query.ask(deadline)
-        if not query.left:
+        query.ask(until)
+        if not query.left or until.expired:
             break
-        if deadline.expired:
-            place = min(query.left)
-            raise RetriableError(
-                f"Kafka did not answer where the leader epochs of {place} end in time: {query.reasons.get(place, 'no leader')}."
-            )
-        time.sleep(deadline.remaining(pause))
+        time.sleep(until.remaining(pause))
         pause = min(2 * pause, _LONGEST_PAUSE)
         cluster.metadata({place.topic for place in query.left}, deadline)
-    return query.found
+    if query.left and query.left.keys() == wanted.keys():
+        place = min(query.left)
+        raise RetriableError(
+            f"Kafka did not answer where the leader epochs of {place} end in time: {query.reasons.get(place, 'no leader')}."
+        )
+    return EpochEnds(query.found, frozenset(query.left))
 
 
 class _Query:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from kafka.protocol.admin.groups import DescribeGroupsRequest
+from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer.group import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
@@ -28,10 +28,18 @@ DELETE_VERSIONS: Final[Versions] = (0, 0)
 # Version 6 answers with an error what earlier ones call dead.
 DESCRIBE_VERSIONS: Final[Versions] = (0, 5)
 """Versions of DescribeGroups."""
+LIST_VERSIONS: Final[Versions] = (0, 5)
+"""Versions of ListGroups; since 4 the state is answered, since 5 which protocol a group has."""
+SEVERAL_VERSION: Final = 8
+"""The version of OffsetFetch since which it asks for several groups."""
 DESCRIBE_NEWER_VERSIONS: Final[Versions] = (0, 0)
 """Versions of ConsumerGroupDescribe."""
 DEAD: Final = "Dead"
 """The state of a group that does not exist, or not under this protocol."""
+EMPTY: Final = "Empty"
+"""The state of a group that has no members."""
+_OF_CONSUMERS: Final = ("", "consumer")
+_CONSUMERS: Final = ("", "classic", "consumer")
 
 # The coordinator writes a request's entries as one batch, and its topic takes a megabyte.
 _MOST_BYTES: Final = 500_000
@@ -52,6 +60,60 @@ class GroupDescription(NamedTuple):
 
     state: str
     members: tuple[GroupMember, ...] = ()
+
+
+class ListedGroup(NamedTuple):
+    """A group in a list: its *state* in Kafka's words, what its members are, and which protocol they use.
+
+    Old brokers leave *state* and *protocol* empty.
+    """
+
+    group_id: str
+    member_type: str
+    state: str = ""
+    protocol: str = ""
+
+    @property
+    def is_of_consumers(self) -> bool:
+        """Whether consumers are members, or nobody has ever been: no workers of Connect, no shared consumers."""
+        return self.member_type in _OF_CONSUMERS and self.protocol.lower() in _CONSUMERS
+
+
+def list_request() -> ListGroupsRequest:
+    """Asks a broker which groups it coordinates."""
+    return ListGroupsRequest(states_filter=[], types_filter=[])
+
+
+def listed(answer: Message) -> Iterator[ListedGroup]:
+    """The groups in an answer to :func:`list_request`."""
+    for each in answer.groups:
+        yield ListedGroup(
+            each.group_id,
+            each.protocol_type,
+            getattr(each, "group_state", None) or "",
+            getattr(each, "group_type", None) or "",
+        )
+
+
+def several_request(groups: Sequence[str]) -> OffsetFetchRequest:
+    """Asks for all entries of *groups*, as they are, whatever is in an open transaction.
+
+    Before version :data:`SEVERAL_VERSION` only the first group is asked for.
+    """
+    group_class = OffsetFetchRequest.OffsetFetchRequestGroup
+    return OffsetFetchRequest(
+        group_id=groups[0],
+        topics=None,
+        groups=[group_class(group_id=each, topics=None) for each in groups],
+        require_stable=False,
+    )
+
+
+def entries_by_group(answer: Message, first: str) -> Iterator[tuple[str, list[GroupEntry]]]:
+    """The entries in an answer to :func:`several_request`, whose *first* group is the only one in old versions."""
+    for level in getattr(answer, "groups", None) or (answer,):
+        entries = (entry_of(place, part) for place, part in _parts_of(level))
+        yield getattr(level, "group_id", first), sorted(each for each in entries if each)
 
 
 def fetch_request(group: str, places: Collection[TopicPartition] | None) -> OffsetFetchRequest:
@@ -164,9 +226,13 @@ def entry_of(place: TopicPartition, part: Message) -> GroupEntry | None:
 def parts(answer: Message) -> Iterator[tuple[TopicPartition, Message]]:
     """The partitions' parts of an answer of a group's coordinator; since OffsetFetch 8 they are in groups."""
     for level in levels(answer):
-        for topic in getattr(level, "topics", None) or ():
-            for each in topic.partitions:
-                yield TopicPartition(topic.name, each.partition_index), each
+        yield from _parts_of(level)
+
+
+def _parts_of(level: Message) -> Iterator[tuple[TopicPartition, Message]]:
+    for topic in getattr(level, "topics", None) or ():
+        for each in topic.partitions:
+            yield TopicPartition(topic.name, each.partition_index), each
 
 
 def levels(answer: Message) -> Iterator[Message]:

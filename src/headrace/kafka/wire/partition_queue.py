@@ -34,7 +34,8 @@ class PartitionQueue:
 
     A broker takes a partition's batches in the order of their sequences only. So when one has to be sent again, all that
     were in flight behind it are answered first, and those that were not taken go again before anything newer. At most
-    *most_in_flight* are in flight, on one connection: the broker recognises no more as sent again.
+    *most_in_flight* are in flight, on one connection: the broker recognises no more as sent again. The first batch goes alone: of
+    a producer that it does not know, a broker takes any sequence, so also the second one when it has refused the first.
 
     *leader* is a broker's id, or ``None`` while it is not known. *has_failed* says that the metadata which named the leader
     is out of date. *missing_since* is when a broker first said that the partition is not there, by the producer's clock.
@@ -48,6 +49,7 @@ class PartitionQueue:
         self.pause_until = 0.0
         self._pause = _FIRST_PAUSE
         self._most = most_in_flight
+        self._is_known = False
         self._waiting = deque[ProducerBatch]()
         self._in_flight = deque[ProducerBatch]()
         self._again: list[ProducerBatch] = []
@@ -60,7 +62,8 @@ class PartitionQueue:
     @property
     def next(self) -> ProducerBatch | None:
         """The batch to send now, ``None`` while there is none that may be sent."""
-        is_held = self._again or self._refused is not None or len(self._in_flight) >= self._most
+        most = self._most if self._is_known else 1
+        is_held = self._again or self._refused is not None or len(self._in_flight) >= most
         return None if is_held or not self._waiting else self._waiting[0]
 
     @property
@@ -95,6 +98,7 @@ class PartitionQueue:
     def accepted(self, batch: ProducerBatch) -> None:
         """The broker has *batch*."""
         self._in_flight.remove(batch)
+        self._is_known = True
         self._pause, self.missing_since = _FIRST_PAUSE, None
         self._settle()
 

@@ -8,7 +8,12 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Final
 
-from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.connect.errors import (
+    ConnectError,
+    RetriableError,
+    TaskFailedError,
+    TransactionTimedOutError,
+)
 from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.batches.producer_batch import UnstampedBatch
 from headrace.kafka.deadline import Clock, Deadline
@@ -93,6 +98,8 @@ class WireProducer:
         self._numbers = count()
         self._failure: ConnectError | None = None
         self._began: float | None = None
+        # The end of a transaction's time fences its producer, too, on the first version.
+        self._timed_out: TransactionTimedOutError | None = None
         self._report_at = self._waits_since = 0.0
         self._unsent = 0
         self._acknowledged_before = 0
@@ -154,6 +161,7 @@ class WireProducer:
                     self._state.identity, self._transaction_ms, deadline
                 )
         self._state.initialised(found, version=version)
+        self._timed_out = None
 
     def begin(self) -> None:
         """Begin a transaction; nothing without transactions."""
@@ -165,7 +173,7 @@ class WireProducer:
         self._acknowledged_before = self._delivery.acknowledged
         self._has_offsets = False
         self._outage.was_away = False
-        self._delivery.offsets.clear()
+        self._delivery.begin()
 
     def send(self, place: TopicPartition, batch: UnstampedBatch) -> int:
         """Hand *batch* over for *place*; returns a number that identifies it in errors, and for ``base_offset``.
@@ -195,6 +203,13 @@ class WireProducer:
                 self._begin_wait()
                 self._delivery.pump(0, flushes=False)
         return number
+
+    def push(self) -> None:
+        """Send what can be sent now, without waiting: otherwise small batches stay here until ``flush``."""
+        self._raise_failure()
+        with self._translating():
+            self._begin_wait()
+            self._delivery.pump(0, flushes=True)
 
     def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
         """Commit *entries* for *group*, which nobody consumes with; done on return.
@@ -345,7 +360,7 @@ class WireProducer:
             if self._requests.is_unanswered and now - self._waits_since > half:
                 self._outage.was_away = True
             if self._outlived():
-                raise self._doubted(timed_out(self._context()))
+                raise self._too_long()
         late = self._delivery.late(self._settings.delivery_seconds)
         if late is not None:
             raise self._doubted(
@@ -398,9 +413,9 @@ class WireProducer:
         where = f" for {refused.where}" if refused.where else ""
         said = f"Kafka answered {name} to {refused.step.value}{where}"
         if found is ProducerReaction.TIMED_OUT:
-            return self._doubted(timed_out(self._context()))
+            return self._too_long()
         if found is ProducerReaction.FENCED and self._state.is_transactional:
-            return self._stopped(fenced(self._context()))
+            return self._stopped(self._timed_out or fenced(self._context()))
         if found in (ProducerReaction.FENCED, ProducerReaction.DOUBTFUL):
             return self._doubted(
                 RetriableError(f"{said}: the producer is not usable any more, and is replaced.")
@@ -419,12 +434,16 @@ class WireProducer:
 
     def _unanswered(self, error: UnansweredError) -> ConnectError:
         if self._outlived():
-            return self._doubted(timed_out(self._context()))
+            return self._too_long()
         return self._doubted(
             RetriableError(
                 f"Kafka did not answer {error}. What became of the transaction is found out by the next producer."
             )
         )
+
+    def _too_long(self) -> ConnectError:
+        self._timed_out = timed_out(self._context())
+        return self._doubted(self._timed_out)
 
     def _doubted(self, error: ConnectError) -> ConnectError:
         self._state.doubt()

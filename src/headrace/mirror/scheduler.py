@@ -1,0 +1,99 @@
+"""Runs what a connector of the mirror does at intervals beside its plans, on a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from headrace.connect.errors import ConnectError
+from headrace.kafka.deadline import Clock
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_SECONDS: Final = 60.0
+
+
+class Scheduled(NamedTuple):
+    """*run* is called at once and then every *seconds*; without them, until it has not raised.
+
+    *what* completes "… failed".
+    """
+
+    what: str
+    run: Callable[[], None]
+    seconds: float | None = None
+
+
+class Scheduler:
+    """Runs the *jobs* of a connector, one after the other. What one raises is logged, each sentence once until it succeeds; it is tried again.
+
+    *closed* are closed at the end, on the same thread: clients that only the jobs use.
+    """
+
+    def __init__(
+        self,
+        connector: str,
+        jobs: Sequence[Scheduled],
+        *,
+        closed: Callable[[], None] = lambda: None,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._connector = connector
+        self._jobs = jobs
+        self._closed = closed
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._told: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, name=f"{connector} jobs", daemon=True)
+
+    def start(self) -> None:
+        """Begin, unless it has begun."""
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Begin no further job; returns at once, one that is under way ends by itself."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        due: dict[str, float] = {job.what: self._clock() for job in self._jobs}
+        while due and not self._stopping.wait(max(0.0, min(due.values()) - self._clock())):
+            for job in self._jobs:
+                if self._stopping.is_set():
+                    break
+                if job.what in due and due[job.what] <= self._clock():
+                    self._do(job, due)
+        with suppress(ConnectError):
+            self._closed()
+
+    def _do(self, job: Scheduled, due: dict[str, float]) -> None:
+        again = job.seconds
+        try:
+            job.run()
+        except ConnectError as error:
+            self._tell(job, str(error))
+            again = min(again or _AGAIN_SECONDS, _AGAIN_SECONDS)
+        except Exception as error:  # noqa: BLE001 (one job must not end the others)
+            _log.exception("Connector %s: %s failed", self._connector, job.what)
+            self._told[job.what] = str(error)
+            again = again or _AGAIN_SECONDS
+        else:
+            self._told.pop(job.what, None)
+        if again is None:
+            del due[job.what]
+        else:
+            due[job.what] = self._clock() + again
+
+    def _tell(self, job: Scheduled, reason: str) -> None:
+        if self._told.get(job.what) != reason:
+            self._told[job.what] = reason
+            _log.warning(
+                "Connector %s: %s failed, and is tried again: %s",
+                self._connector,
+                job.what,
+                reason,
+            )

@@ -1,0 +1,297 @@
+"""The plans of a mirror, on two clusters in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from discovery.cluster_double import Log
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.group_offsets import GroupEntry
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.epoch_ends import EpochEnd
+from headrace.kafka.wire.group_requests import GroupMember
+from headrace.mirror.positions import DISCOVERED, Position
+from mirror.two_clusters import FLOW, TwoClusters
+
+T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
+U0 = TopicPartition("u", 0)
+
+
+def failure(flow: TwoClusters) -> str:
+    """Why there is no plan."""
+    with pytest.raises(TaskFailedError) as raised:
+        flow.shares()
+    return str(raised.value)
+
+
+@pytest.fixture
+def flow() -> TwoClusters:
+    """With a topic of two partitions that have records."""
+    made = TwoClusters()
+    made.source.create("t", Log(0, 50), Log(10, 20))
+    return made
+
+
+def test_starts_and_the_end_of_the_first_discovery_are_stored_before_anything_is_copied(
+    flow: TwoClusters,
+):
+    """In one plan, and so in one transaction; the remote topic is there by then."""
+    plan = flow.plan()
+
+    assert not plan.has_work()
+    assert {
+        FLOW.discovery: DISCOVERED,
+        FLOW.partition(T0): Position(0, "source", flow.topic_id("t")).offset,
+        FLOW.partition(T1): Position(10, "source", flow.topic_id("t")).offset,
+    } == plan.offsets
+    assert {"mm2-offset-ranges.A.internal": 1, "A.t": 2} == {
+        each.name: each.partitions for each in flow.admin.created
+    }
+
+
+def test_all_partitions_are_followed_while_there_is_anything_to_copy(flow: TwoClusters):
+    """Also those in which there is nothing now; there is no other plan until then."""
+    flow.copy()
+    flow.source.topics["t"][1].end = 21
+
+    assert [{T0: 50}, {T1: 20}] == flow.shares()
+
+
+def test_nothing_is_planned_while_all_is_copied(flow: TwoClusters):
+    """No job runs then."""
+    flow.copy()
+
+    assert [] == flow.shares()
+    assert not flow.plan().has_work()
+
+
+def test_a_partition_keeps_its_slot_when_others_come(flow: TwoClusters):
+    """As long as there are as many slots."""
+    assert [{T0: 0}, {T1: 10}] == flow.shares()
+    flow.source.add(Log(0, 5))
+    flow.source.create("a", Log(0, 5))
+    flow.clock.now += 1000
+
+    found = flow.shares()
+
+    assert [{T0, TopicPartition("a", 0)}, {T1, T2}] == [{*each} for each in found] or [
+        {T0, T2},
+        {T1, TopicPartition("a", 0)},
+    ] == [{*each} for each in found]
+    assert {T0, T1, T2, TopicPartition("a", 0)} == {*flow.shares(1)[0]}
+
+
+def test_what_is_found_later_begins_at_its_beginning_whatever_the_start(flow: TwoClusters):
+    """Also in another process."""
+    flow.set(mirror_start="latest")
+    assert [] == flow.shares()
+    flow.source.add(Log(0, 5))
+    flow.source.create("u", Log(0, 7))
+    flow.restart()
+
+    assert {T0: 50, T1: 20, T2: 0, U0: 0} == {
+        place: at for share in flow.shares() for place, at in share.items()
+    }
+    assert {"A.t": 3, "A.u": 1} == {name: len(flow.target.topics[name]) for name in ("A.t", "A.u")}
+
+
+def test_a_first_discovery_that_found_nothing_is_over(flow: TwoClusters):
+    """So that a topic that is made afterwards is new."""
+    del flow.source.topics["t"]
+    flow.set(mirror_start="latest")
+    flow.shares()
+    assert [FLOW.discovery] == [*flow.stored]
+    flow.source.create("t", Log(0, 5))
+    flow.restart()
+
+    assert [{T0: 0}] == [share for share in flow.shares() if share]
+
+
+def test_the_first_discovery_is_not_over_while_a_partition_of_it_has_no_start(flow: TwoClusters):
+    """Another process has to resolve it by the rule for what was there first."""
+    flow.set(mirror_start="latest")
+    flow.source.topics["t"][1].leader = None
+    flow.plan()
+    assert FLOW.discovery not in flow.stored
+
+    flow.source.topics["t"][1].leader = 1
+    flow.restart()
+    flow.shares()
+    assert FLOW.discovery in flow.stored
+    assert 20 == flow.position(T1).next
+
+
+def test_a_start_that_was_not_stored_is_resolved_again_as_what_it_was(flow: TwoClusters):
+    """The transaction failed, or the process died before it."""
+    flow.set(mirror_start="latest")
+    flow.plan()
+    flow.stored.clear()
+    plan = flow.plan()
+
+    assert 49 == (plan.offsets[FLOW.partition(T0)] or {})["offset"]
+    assert FLOW.discovery in plan.offsets
+
+
+def test_markers_behind_the_last_record_are_no_backlog(flow: TwoClusters):
+    """A transaction that is open is not copied, and not waited for."""
+    flow.copy()
+    flow.source.topics["t"][0].end, flow.source.topics["t"][0].stable = 60, 50
+
+    assert [] == flow.shares()
+
+
+def test_positions_are_committed_again_at_a_quarter_of_their_retention(flow: TwoClusters):
+    """At each start, too: it may be long since the last process."""
+    flow.admin.retention_minutes = "8"
+    flow.copy()
+    flow.shares()
+    before = dict(flow.stored)
+    flow.clock.now += 119
+    assert {} == flow.plan().offsets
+
+    flow.clock.now += 2
+    assert before == flow.plan().offsets
+    assert {} == flow.plan().offsets
+    flow.restart()
+    assert before == flow.plan().offsets
+
+
+def test_positions_whose_remote_partition_is_gone_are_not_committed_again(flow: TwoClusters):
+    """They would spoil the transaction of all."""
+    flow.source.create("u", Log(0, 1))
+    flow.copy()
+    flow.source.delete("u")
+    flow.target.delete("A.u")
+    flow.restart()
+
+    assert {FLOW.discovery, FLOW.partition(T0), FLOW.partition(T1)} == {*flow.plan().offsets}
+
+
+def test_what_the_rules_move_is_stored_first(flow: TwoClusters):
+    """And told, once."""
+    flow.copy()
+    flow.source.topics["t"][0].start = 55
+    flow.source.topics["t"][0].end = 70
+    flow.set(mirror_on_lost="continue")
+
+    assert 55 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+
+
+def test_partitions_are_compared_whenever_copying_begins(flow: TwoClusters):
+    """By the end of the epoch in which the last batch was appended: the log may have been cut meanwhile."""
+    flow.copy()
+    flow.source.topics["t"][0].end = 60
+    flow.source.epochs[T0] = EpochEnd(0, 40)
+
+    said = failure(flow)
+    assert "has only those before 40 of what was copied" in said
+    assert "mirror.on.lost" in said
+
+
+def test_an_end_that_is_lower_for_a_moment_is_asked_for_again(flow: TwoClusters):
+    """A new leader does not know yet what its followers have."""
+    flow.copy()
+    flow.source.topics["t"][0].end = 30
+    asked = flow.clock.sleep
+
+    def later(seconds: float) -> None:
+        asked(seconds)
+        flow.source.topics["t"][0].end = 50
+
+    flow.clock.sleep = later  # pyright: ignore[reportAttributeAccessIssue]
+    flow.restart()
+    assert [] == flow.shares()
+
+
+def test_an_end_that_stays_lower_stops(flow: TwoClusters):
+    """The source has lost records that are at the target."""
+    flow.copy()
+    flow.source.topics["t"][0].end = 30
+
+    assert "has only those before 30 of what was copied" in failure(flow)
+
+
+def test_other_partitions_are_stored_before_one_stops(flow: TwoClusters):
+    """The failure comes last."""
+    flow.target.create("A.t", Log(0, 5), Log())
+
+    plan = flow.plan()
+    assert FLOW.partition(T0) not in plan.offsets
+    assert {FLOW.partition(T1), FLOW.discovery} == {*plan.offsets}
+    assert "mirror.on.expired" in failure(flow)
+
+
+def test_an_entry_of_another_program_stops_or_is_adopted(flow: TwoClusters):
+    """By a setting."""
+    flow.unnamed = [GroupEntry("A.t", 0, 33)]
+    flow.plan()
+    assert "mirror.on.foreign" in failure(flow)
+
+    flow.set(mirror_on_foreign="continue")
+    assert 33 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+
+
+def test_a_group_with_members_is_refused(flow: TwoClusters):
+    """The broker would let both commit."""
+    flow.target.members = (GroupMember("reader", "/10.0.0.1"),)
+
+    said = failure(flow)
+    assert "'connect-m' on the target has 1 members (reader at /10.0.0.1)" in said
+
+
+def test_a_remote_topic_that_is_gone_stops_or_is_made_again(flow: TwoClusters):
+    """Copying goes on at the position then, also after the brokers have removed the entries."""
+    flow.copy()
+    flow.source.topics["t"][0].end = 60
+    flow.target.delete("A.t")
+    flow.clock.now += 1000
+    assert "mirror.on.remote.removed" in failure(flow)
+
+    flow.set(mirror_on_remote_removed="continue")
+    assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    flow.target.delete("A.t")
+    flow.stored = {FLOW.discovery: DISCOVERED}
+    flow.clock.now += 1000
+    assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+
+
+def test_what_the_target_refuses_to_create_fails_with_its_reason(flow: TwoClusters):
+    """Nothing is copied, and nothing is stored."""
+    flow.admin.refused["A.t"] = "Kafka refused the creation of topic 'A.t'."
+
+    assert "Kafka refused the creation of topic 'A.t'." in failure(flow)
+    assert {} == flow.stored
+
+
+def test_the_same_cluster_under_the_same_names_is_refused(flow: TwoClusters):
+    """It would never end."""
+    flow.target.cluster_id = "source"
+    flow.set(replication_policy_class="IdentityReplicationPolicy")
+
+    assert "without end" in failure(flow)
+
+
+def test_a_source_that_is_away_is_waited_for(flow: TwoClusters):
+    """The first discovery has to be complete."""
+    flow.source.metadata_failures = [RetriableError("nobody is there")]
+
+    with pytest.raises(RetriableError):
+        flow.plan()
+    assert [{T0: 0}, {T1: 10}] == flow.shares()
+
+
+def test_a_partition_whose_leader_is_away_is_left_out_and_said_to_be(flow: TwoClusters):
+    """Another plan is due when it is back."""
+    flow.shares()
+    flow.source.topics["t"][1].is_unavailable = True
+
+    assert [{T0: 0}] == [share for share in flow.shares() if share]
+    assert flow.planner.seen.are_left_out
+
+
+def test_a_policy_that_gives_two_topics_one_name_is_refused(flow: TwoClusters):
+    """Their records would be mixed."""
+    flow.source.create("a.t", Log(0, 1))
+    flow.set(replication_policy_class="mirror.last_word:LastWordPolicy")
+
+    assert "has to give different topics different names" in failure(flow)
