@@ -36,7 +36,6 @@ def test_every_connector_is_there(path: str):
 @pytest.mark.parametrize(
     ("name", "reported"),
     [
-        ("MirrorCheckpointConnector", "not supported yet"),
         ("org.apache.kafka.connect.file.FileStreamSinkConnector", "is a sink"),
         (
             "nope",

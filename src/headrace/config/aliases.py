@@ -11,6 +11,7 @@ CONNECTORS: Final[Mapping[str, str]] = {
     "sqlite": "headrace.connectors.sqlite_table:SqliteConnector",
     "aiven_s3": "headrace.connectors.files.aiven.connector:AivenS3Connector",
     "mirror_source": "headrace.mirror.source_connector:MirrorSourceConnector",
+    "mirror_checkpoint": "headrace.mirror.checkpoint_connector:MirrorCheckpointConnector",
     "mirror_heartbeat": "headrace.mirror.heartbeat_connector:MirrorHeartbeatConnector",
 }
 """The path of each connector that comes with headrace, by its short name."""
@@ -24,6 +25,7 @@ JAVA_NAMES: Final[Mapping[str, str]] = {
     "io.aiven.kafka.connect.s3.S3SourceConnector": "aiven_s3",
     "io.aiven.kafka.connect.s3.source.AivenKafkaConnectS3SourceConnector": "aiven_s3",
     f"{_MIRROR}SourceConnector": "mirror_source",
+    f"{_MIRROR}CheckpointConnector": "mirror_checkpoint",
     f"{_MIRROR}HeartbeatConnector": "mirror_heartbeat",
 }
 """Our short name for each Java class that we have, of Kafka Connect and of others."""
@@ -32,10 +34,10 @@ _JAVA_TASKS: Final[Mapping[str, str]] = {
     "headrace.connectors.file_stream:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
     "headrace.connectors.files.aiven.connector:AivenS3Task": "io.aiven.kafka.connect.s3.source.S3SourceTask",
     "headrace.mirror.source_task:MirrorSourceTask": f"{_MIRROR}SourceTask",
+    "headrace.mirror.checkpoint_connector:MirrorCheckpointTask": f"{_MIRROR}CheckpointTask",
     "headrace.mirror.heartbeat_connector:MirrorHeartbeatTask": f"{_MIRROR}HeartbeatTask",
 }
 
-_NOT_YET = (f"{_MIRROR}CheckpointConnector",)
 _SINKS = ("org.apache.kafka.connect.file.FileStreamSinkConnector",)
 
 
@@ -67,8 +69,6 @@ def unknown_connector(class_name: str, others: Iterable[str] = ()) -> UnknownCon
             f"{class_name.partition(':')[0]} is not one of the modules that may be loaded: add it to "
             "plugin.modules of the worker, or its folder to plugin.path."
         )
-    if class_name in _NOT_YET_NAMES:
-        return UnknownConnectorError(f"The connector {class_name} is not supported yet.")
     if class_name in _SINK_NAMES:
         return UnknownConnectorError(f"{class_name} is a sink; headrace runs sources only.")
     return UnknownConnectorError(
@@ -89,5 +89,4 @@ JAVA_ALIASES: Final[Mapping[str, str]] = {
 """Our short name for each name that Kafka Connect accepts for a class that we have."""
 
 _KNOWN: Mapping[str, str] = {name: name for name in CONNECTORS} | JAVA_ALIASES
-_NOT_YET_NAMES = frozenset(alias for java in _NOT_YET for alias in _also_called(java))
 _SINK_NAMES = frozenset(alias for java in _SINKS for alias in _also_called(java))

@@ -29,6 +29,13 @@ def source_cluster(config: MirrorSourceConfig, *, task: int | None = None) -> Cl
     return Cluster(wire_settings(client_config(consumer).settings))
 
 
+def source_admin_cluster(config: MirrorConnectorConfig, role: ClientRole) -> Cluster:
+    """The source cluster, for questions of the driver; nothing is connected before its first use."""
+    return Cluster(
+        wire_settings(client_config(config.client(Side.SOURCE, ClientKind.ADMIN, role)).settings)
+    )
+
+
 def target_cluster(
     config: MirrorConnectorConfig,
     worker: Mapping[str, str],
@@ -110,7 +117,7 @@ def client_problems(config: MirrorSourceConfig) -> Iterator[Problem]:
     """What is wrong with the settings of these clients; reads key files, and asks no broker."""
     if not _consumer(config).get(SERVERS, "").strip():
         yield f"source.cluster.{SERVERS}", "Name brokers of the source cluster."
-    yield from _problems_of(config, Side.SOURCE, _consumer(config))
+    yield from _problems_of(config, Side.SOURCE, ClientKind.CONSUMER, _consumer(config))
     yield from target_problems(config)
     try:
         fetch_settings(config)
@@ -119,16 +126,25 @@ def client_problems(config: MirrorSourceConfig) -> Iterator[Problem]:
     level = config.isolation_level
     if level not in _ISOLATION:
         reason = f"{level} is no isolation level; it is read_committed or read_uncommitted."
-        yield _key(config, Side.SOURCE, "isolation.level"), reason
+        yield _key(config, Side.SOURCE, ClientKind.CONSUMER, "isolation.level"), reason
+
+
+def admin_problems(config: MirrorConnectorConfig) -> Iterator[Problem]:
+    """What is wrong with the settings of a connector's admin clients of both clusters."""
+    source = config.client(Side.SOURCE, ClientKind.ADMIN, ClientRole.CHECKPOINT_SOURCE_ADMIN)
+    if not source.get(SERVERS, "").strip():
+        yield f"source.cluster.{SERVERS}", "Name brokers of the source cluster."
+    yield from _problems_of(config, Side.SOURCE, ClientKind.ADMIN, source)
+    yield from target_problems(config)
 
 
 def target_problems(config: MirrorConnectorConfig) -> Iterator[Problem]:
     """What is wrong with the settings of clients of the target."""
-    yield from _problems_of(config, Side.TARGET, _target(config, {}))
+    yield from _problems_of(config, Side.TARGET, ClientKind.ADMIN, _target(config, {}))
 
 
 def _problems_of(
-    config: MirrorConnectorConfig, side: Side, client: Mapping[str, str]
+    config: MirrorConnectorConfig, side: Side, kind: ClientKind, client: Mapping[str, str]
 ) -> Iterator[Problem]:
     servers = [each.strip() for each in client.get(SERVERS, "").split(",") if each.strip()]
     if servers and (problem := servers_problem(servers)) is not None:
@@ -138,7 +154,7 @@ def _problems_of(
         wire_settings(client_config(client).settings)
     except ConfigError as error:
         for key, sentence in error.problems:
-            yield _key(config, side, key), sentence
+            yield _key(config, side, kind, key), sentence
 
 
 def _consumer(config: MirrorSourceConfig, task: int | None = None) -> dict[str, str]:
@@ -157,10 +173,9 @@ def _target(
     return {**worker, **own, SERVERS: worker.get(SERVERS, "")}
 
 
-def _key(config: MirrorConnectorConfig, side: Side, key: str) -> str:
+def _key(config: MirrorConnectorConfig, side: Side, kind: ClientKind, key: str) -> str:
     """The user's own key for *key* of a client."""
-    kind = "consumer" if side is Side.SOURCE else "admin"
-    prefixes = (f"{side.value}.{kind}.", f"{kind}.", f"{side.value}.cluster.")
+    prefixes = (f"{side.value}.{kind.value}.", f"{kind.value}.", f"{side.value}.cluster.")
     given = (f"{prefix}{key}" for prefix in prefixes)
     return next((each for each in given if each in config.originals), f"{prefixes[0]}{key}")
 

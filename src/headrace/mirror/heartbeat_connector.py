@@ -15,7 +15,7 @@ from headrace.connect.partition import OffsetReader, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import BYTES
 from headrace.connect.task import Offsets, SourceTask
-from headrace.mirror.client_settings import SERVERS, ClientRole
+from headrace.mirror.client_settings import PASSED_ON, SERVERS, ClientRole
 from headrace.mirror.clients import target_problems
 from headrace.mirror.formats import Heartbeat
 from headrace.mirror.offset_checks import WRITTEN, check_written
@@ -89,6 +89,7 @@ class MirrorHeartbeatConnector(SourceConnector):
 
     config_class: ClassVar[type[Config]] = MirrorHeartbeatConfig
     task_class: ClassVar[type[SourceTask]] = MirrorHeartbeatTask
+    passed_on: ClassVar[tuple[str, ...]] = PASSED_ON
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

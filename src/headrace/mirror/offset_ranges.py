@@ -99,6 +99,11 @@ class OffsetRangeStore:
         runs = self._runs.get(place)
         return None if runs is None else runs.translated(upstream)
 
+    def end(self, place: TopicPartition) -> int | None:
+        """The source offset behind the last run of *place*; ``None`` without one."""
+        runs = self._runs.get(place)
+        return None if runs is None else runs.end()
+
     def kept(self, place: TopicPartition) -> tuple[OffsetRange, ...]:
         """The runs of *place* that are kept, in order."""
         return tuple(
@@ -118,6 +123,9 @@ class _Runs:
 
     def all(self) -> Iterator[tuple[int, int, int]]:
         return zip(self._upstream, self._downstream, self._count, strict=True)
+
+    def end(self) -> int | None:
+        return self._end()[0] if self._upstream else None
 
     def add(self, found: OffsetRange) -> None:
         self._forget(found)

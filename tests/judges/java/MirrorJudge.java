@@ -7,6 +7,7 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -15,10 +16,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeSet;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.Config;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.Configurable;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.acl.AccessControlEntry;
@@ -31,6 +34,7 @@ import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.resource.ResourceType;
 import org.apache.kafka.connect.connector.Connector;
+import org.apache.kafka.connect.mirror.RemoteClusterUtils;
 
 /** What MirrorMaker's classes make of many names, records and configurations, in one call: JSON in, JSON out. */
 public class MirrorJudge {
@@ -146,6 +150,24 @@ public class MirrorJudge {
         } catch (InvocationTargetException refused) {
             return mapper.writeValueAsString(NODES.objectNode().put("refused", String.valueOf(refused.getCause())));
         }
+    }
+
+    /** What MirrorMaker's client tells an application that moves to another cluster. */
+    public String remote(String request) throws Exception {
+        JsonNode asked = mapper.readTree(request);
+        Map config = map(asked.get("config"));
+        String source = asked.get("source").textValue();
+        ObjectNode answer = NODES.objectNode();
+        answer.put("upstream", String.valueOf(new TreeSet(RemoteClusterUtils.upstreamClusters(config))));
+        answer.put("hops", RemoteClusterUtils.replicationHops(config, source));
+        ObjectNode offsets = answer.putObject("offsets");
+        Map found = RemoteClusterUtils.translateOffsets(
+            config, source, asked.get("group").textValue(), Duration.ofSeconds(30));
+        for (Iterator each = found.entrySet().iterator(); each.hasNext();) {
+            Map.Entry entry = (Map.Entry) each.next();
+            offsets.put(String.valueOf(entry.getKey()), ((OffsetAndMetadata) entry.getValue()).offset());
+        }
+        return mapper.writeValueAsString(answer);
     }
 
     /** The slots of a store that has read syncs, and what it translates offsets to. */
