@@ -18,12 +18,12 @@ from headrace.connect.task import Offsets, SourceTask
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.checkpoint_planner import CheckpointPlanner, checkpoint_of
 from headrace.mirror.checkpoints import GROUP, TOPIC, source_partition
-from headrace.mirror.client_settings import PASSED_ON, ClientRole
+from headrace.mirror.client_settings import ClientRole
 from headrace.mirror.clients import admin_problems, source_admin_cluster, target_cluster
 from headrace.mirror.formats import Checkpoint
 from headrace.mirror.offset_checks import WRITTEN, check_written
 from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
-from headrace.mirror.settings import MirrorCheckpointConfig
+from headrace.mirror.settings import GIVEN_TO_ALL, MirrorCheckpointConfig
 
 
 class MirrorCheckpointTask(SourceTask):
@@ -61,7 +61,7 @@ class MirrorCheckpointConnector(PlannedConnector):
 
     config_class: ClassVar[type[Config]] = MirrorCheckpointConfig
     task_class: ClassVar[type[SourceTask]] = MirrorCheckpointTask
-    passed_on: ClassVar[tuple[str, ...]] = PASSED_ON
+    passed_on: ClassVar[tuple[str, ...]] = GIVEN_TO_ALL
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`; the first plan is the first to connect."""

@@ -148,7 +148,7 @@ def _problems_of(
 ) -> Iterator[Problem]:
     servers = [each.strip() for each in client.get(SERVERS, "").split(",") if each.strip()]
     if servers and (problem := servers_problem(servers)) is not None:
-        yield _key(config, side, SERVERS), problem
+        yield _key(config, side, kind, SERVERS), problem
         return
     try:
         wire_settings(client_config(client).settings)

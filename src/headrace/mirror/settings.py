@@ -9,6 +9,7 @@ from headrace.connect.config import Config, Problem
 from headrace.connect.connector import ExactlyOnceSupport
 from headrace.connect.setting import SettingType, setting
 from headrace.mirror.client_settings import (
+    PASSED_ON,
     SERVERS,
     ClientKind,
     ClientRole,
@@ -38,6 +39,7 @@ _FORWARDING_ADMIN: Final = "org.apache.kafka.clients.admin.ForwardingAdmin"
 _READ_COMMITTED: Final = "read_committed"
 _REFRESH_TOPICS: Final = "refresh.topics.interval.seconds"
 _SYNCS_KEYS: Final = ("offset-syncs-", "offset-syncs.topic.")
+_OF_WORKERS: Final = ("config.providers", "metric.reporters", "sasl.", "security.protocol", "ssl.")
 _LONG: Final = SettingType.LONG
 _SHORT: Final = SettingType.SHORT
 
@@ -543,6 +545,21 @@ class MirrorHeartbeatConfig(MirrorConnectorConfig):
         return interval(
             enabled=self.emit_heartbeats_enabled, seconds=self.emit_heartbeats_interval_seconds
         )
+
+
+GIVEN_TO_ALL: Final = (
+    *PASSED_ON,
+    *_OF_WORKERS,
+    *(
+        each.name
+        for config in (MirrorSourceConfig, MirrorCheckpointConfig, MirrorHeartbeatConfig)
+        for each in config.settings()
+    ),
+)
+"""Beginnings of keys that each of the three connectors may have without a warning.
+
+MirrorMaker's dedicated mode gives each of them the settings of all three, of clients, and of the worker.
+"""
 
 
 def interval(*, enabled: bool, seconds: int) -> float | None:
