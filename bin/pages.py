@@ -19,6 +19,11 @@ from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
 from headrace.converters.string_converter import StringConverterConfig
 from headrace.herder.answers import value_text
+from headrace.mirror.settings import (
+    MirrorCheckpointConfig,
+    MirrorHeartbeatConfig,
+    MirrorSourceConfig,
+)
 from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, Metric
 from headrace.plugins.config_def import framework_settings
 from headrace.rest.config import RestConfig
@@ -70,6 +75,7 @@ def reference() -> str:
     files = FilesConfig.settings()
     of_stores = {each.name for kind in KINDS.values() for each in kind.config.settings()}
     in_files = {each.name for each in files}
+    in_mirror = {each.name for each in MirrorSourceConfig.settings()}
     parts = [
         _part("Workers", "run-a-worker", WorkerConfig.settings()),
         _part("REST", "rest", RestConfig.settings()),
@@ -85,6 +91,14 @@ def reference() -> str:
             "Aiven's S3 source",
             "from-aiven-s3",
             (each for each in AivenS3Config.settings() if each.name not in in_files),
+        ),
+        _part("`mirror_source`", "mirror", MirrorSourceConfig.settings()),
+        *(
+            _part(title, "mirror", (each for each in kind.settings() if each.name not in in_mirror))
+            for title, kind in (
+                ("`mirror_checkpoint`", MirrorCheckpointConfig),
+                ("`mirror_heartbeat`", MirrorHeartbeatConfig),
+            )
         ),
         _part("Converter `json`", "converters", JsonConverterConfig.settings()),
         _part("Converter `avro`", "converters", AvroConverterConfig.settings()),

@@ -325,8 +325,8 @@ class ProducerCluster:
         for each in own[-5:]:
             if (each.sequence, each.count) == (sequence, count):
                 return 0, each.offset
-        expected = (own[-1].sequence + own[-1].count) % 2**31 if own else 0
-        if sequence != expected:
+        # Of a producer that it does not know, a broker takes any sequence.
+        if own and sequence != (own[-1].sequence + own[-1].count) % 2**31:
             return OUT_OF_ORDER, -1
         offset = log[-1].offset + log[-1].count if log else 0
         found = _LABEL.search(batch, _RECORDS_AT)

@@ -28,6 +28,7 @@ from waiting import until
 
 ROOT = Path(__file__).parents[2]
 SHOWN_BROKER = "127.0.0.1:9092"
+SHOWN_SECOND_PORT = "9192"
 SHOWN_WORKER = "localhost:8083"
 SHOWN_CONNECT_PORT = "15002"
 SHOWN_FOLDER = "/srv"
@@ -39,7 +40,11 @@ _ASKS = re.compile(
     r"curl -s '?localhost\S+$|headrace (connectors (list|status)|explain|offsets (show|history))"
 )
 _ANSWER_SECONDS = 180.0
-_STOP_CONNECT_SERVER = 'eval "$(headrace spark env)"; "$SPARK_HOME/sbin/stop-connect-server.sh"'
+# What a page stops at its end, and somebody has to stop when it is wrong before.
+_STOPPED_BY = {
+    "start-connect-server.sh": 'eval "$(headrace spark env)"; "$SPARK_HOME/sbin/stop-connect-server.sh"',
+    "broker start --data .cache/second": "headrace broker stop --data .cache/second",
+}
 # Commands of one page are one terminal: what one exports, the next one has.
 _TERMINAL = """
 [ ! -f "$TERMINAL" ] || . "$TERMINAL"
@@ -128,6 +133,7 @@ class Reader:
     broker_port: int = field(default_factory=_free_port)
     worker_port: int = field(default_factory=_free_port)
     connect_port: int = field(default_factory=_free_port)
+    second_port: int = field(default_factory=_free_port)
     _serving: list[subprocess.Popen[str]] = field(default_factory=list[subprocess.Popen[str]])
 
     def __post_init__(self) -> None:
@@ -150,11 +156,9 @@ class Reader:
                     self._type(step, spark=spark)
                     typed += 1
         except BaseException:
-            if any(
-                isinstance(each, Typed) and "start-connect-server.sh" in each.command
-                for each in steps
-            ):
-                self._run(_STOP_CONNECT_SERVER, spark=True)
+            for started, stop in _STOPPED_BY.items():
+                if any(isinstance(each, Typed) and started in each.command for each in steps):
+                    self._run(stop, spark=True)
             raise
         finally:
             self._end_serving()
@@ -309,6 +313,7 @@ class Reader:
         yield SHOWN_BROKER, f"127.0.0.1:{self.broker_port}"
         yield SHOWN_WORKER, f"127.0.0.1:{self.worker_port}"
         yield SHOWN_CONNECT_PORT, str(self.connect_port)
+        yield SHOWN_SECOND_PORT, str(self.second_port)
 
 
 def _lives(process: subprocess.Popen[str]) -> bool:

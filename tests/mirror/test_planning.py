@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from discovery.cluster_double import Log
+from headrace.connect.connector import PlanRequest
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.kafka.wire.group_requests import GroupMember
 from headrace.mirror.positions import DISCOVERED, Position
+from headrace.testing.task_runs import StoredOffsets
 from mirror.two_clusters import FLOW, TwoClusters
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
@@ -295,3 +297,23 @@ def test_a_policy_that_gives_two_topics_one_name_is_refused(flow: TwoClusters):
     flow.set(replication_policy_class="mirror.last_word:LastWordPolicy")
 
     assert "has to give different topics different names" in failure(flow)
+
+
+def test_explaining_tells_what_is_left_of_each_partition_and_changes_nothing(flow: TwoClusters):
+    """Before the first plan, and while something stops."""
+    asked = PlanRequest(slots=2, offsets=StoredOffsets(flow.stored))
+
+    found = {each.name: each for each in flow.planner.explained(asked)}
+
+    assert {"t-0": (50, (0,), "A.t"), "t-1": (10, (1,), "A.t")} == {
+        name: (each.size, each.slots, each.topic) for name, each in found.items()
+    }
+    assert {} == flow.target.topics
+    flow.copy()
+    flow.source.topics["t"][0].start = flow.source.topics["t"][0].end = 60
+    flow.restart()
+    asked = PlanRequest(slots=2, offsets=StoredOffsets(flow.stored))
+    (first, second) = flow.planner.explained(asked)
+    assert first.fails
+    assert "were deleted before they were copied" in (first.reason or "")
+    assert (0, False) == (second.size, second.fails)

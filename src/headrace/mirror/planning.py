@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from headrace.connect.connector import Plan, PlanRequest
+from headrace.connect.connector import Explained, Plan, PlanRequest
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset, SourcePartition
@@ -165,6 +165,36 @@ class FlowPlanner:
             return Plan()
         self._has_shared = True
         return Plan(shares=self._shares(sorted(logs), found, slots), followed=True)
+
+    def explained(self, request: PlanRequest) -> Iterator[Explained]:
+        """What plans would do with each partition that is copied now; nothing is created or stored."""
+        found = stored(self._flow, request.offsets.known())
+        splits = {split.place: split for split in self._discovered(found).unassigned()}
+        ends = self._source.readable_ends(splits)
+        owners = balanced_owners(splits, request.slots)
+        remote = self._target.existing([self._remote(place) for place in splits])
+        begun = self._begun(
+            {place: each for place, each in splits.items() if self._remote(place) in remote},
+            found,
+            request.unnamed,
+        )
+        positions = {place: each for place, each in found.positions.items() if place in splits}
+        logs = self._source.logs(positions)
+        for place in sorted(splits):
+            start: Start | None = begun.get(place)
+            if place in logs:
+                start = self._rules.resumed(place, positions[place], logs[place])
+            at = start.position.next if isinstance(start, Resume) else splits[place].start
+            problem = start.problem if isinstance(start, Stop) else None
+            yield Explained(
+                name=str(place),
+                slots=() if problem else (owners[place],),
+                topic=self._remote(place).topic,
+                partition=place.partition,
+                size=max(0, ends[place] - at) if place in ends and at is not None else None,
+                reason=problem,
+                fails=problem is not None,
+            )
 
     # Discovery.
 

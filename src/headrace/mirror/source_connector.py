@@ -6,12 +6,13 @@ the driver.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from headrace.connect.config import Config, Problem
 from headrace.connect.connector import (
     ExactlyOnceSupport,
+    Explained,
     Plan,
     PlannedConnector,
     PlanRequest,
@@ -72,6 +73,11 @@ class MirrorSourceConnector(PlannedConnector):
         if self._watch is None:
             self._watch = self._watched(self._planner)
         return self._planner.plan(request)
+
+    def explain(self, request: PlanRequest) -> Iterator[Explained]:
+        """The partitions that are copied, with the source offsets that are left; nothing is created or stored."""
+        if self._planner is not None:
+            yield from self._planner.explained(request)
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""

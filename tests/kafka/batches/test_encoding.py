@@ -39,6 +39,20 @@ def test_what_is_encoded_is_read(written: list[Row], how: Encoding, large: bool)
     assert all(each.record_count <= how.batch_rows for each in batches)
 
 
+@given(rows(), st.integers(0, 40), encodings)
+def test_columns_may_lie_in_several_places(written: list[Row], cut: int, how: Encoding) -> None:
+    """As they do when they were decoded one after the other; nothing is copied to bring them together."""
+    whole = columns(written)
+    values, keys = (
+        pa.chunked_array([each.slice(0, cut), each.slice(cut)])
+        for each in (whole.values, whole.keys)
+    )
+
+    batches = encoded(replace(whole, values=values, keys=keys), how)
+
+    assert numbered(written) == read(logged(batches))
+
+
 @given(rows(), encodings, st.sampled_from([0, GZIP, ZSTD]))
 def test_another_client_reads_it(written: list[Row], how: Encoding, codec: int) -> None:
     """kafka-python checks lengths and checksums on its own; of the compressions, the standard library's and zstd."""

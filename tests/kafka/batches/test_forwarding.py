@@ -229,12 +229,12 @@ def test_small_batches_are_gathered() -> None:
 
 def test_small_batches_are_gathered_with_what_is_rebuilt_anyway() -> None:
     """One batch less is sent."""
-    made = [simple(0, 10), simple(10, 1), simple(11, 200)]
+    made = [simple(0, 10), simple(10, 1), simple(11, 300)]
 
     prepared = list(BatchForwarding().prepared(fetched(*made, start=3), ForwardingLimits()))
 
     assert [Reason.STARTS_BEFORE, None] == ways(prepared)
-    assert [*range(3, 211)] == source_offsets(prepared)
+    assert [*range(3, 311)] == source_offsets(prepared)
 
 
 @pytest.mark.parametrize(

@@ -346,6 +346,24 @@ def test_an_offset_for_a_partition_that_is_not_there_is_an_error(
     assert [[b"b"]] == committed(address, topic)
 
 
+def test_a_topic_that_is_not_there_fails_the_transaction_only(
+    address: str, players: Players
+) -> None:
+    """Nothing of it was sent; it is aborted all the same."""
+    topic = create(address)
+    producer = players.opened(address, topic)
+    producer.begin()
+    producer.send(TopicPartition(topic, 3), batch_of([b"nowhere"]))
+    with pytest.raises(TaskFailedError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        producer.flush()
+    producer.abort()
+    producer.begin()
+    producer.send(TopicPartition(topic, 0), batch_of([b"here"]))
+    producer.commit()
+
+    assert [[b"here"]] == committed(address, topic)
+
+
 def test_a_newer_producer_fences_and_aborts(address: str, players: Players) -> None:
     """The older one hears of it at its next request, and does not get its id back."""
     topic = create(address)

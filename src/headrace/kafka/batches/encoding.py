@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,12 @@ from headrace.kafka.batches.header_sections import Sections, lengths
 from headrace.kafka.batches.headers import HEADER_BYTES, NEWEST_MAGIC
 from headrace.kafka.batches.joining import (
     ZERO,
+    Column,
     Views,
     coded,
     inline,
-    inline_bytes,
     joined,
+    same_view,
     views_of,
     width,
 )
@@ -53,7 +54,8 @@ _HEADER: Final = np.dtype(
 )
 
 
-class RecordColumns(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
     """Records in order, by columns of equal length.
 
     *timestamps* are milliseconds, -1 for none; a null in *keys* or *values* is Kafka's null, and without *keys* all are null.
@@ -61,8 +63,8 @@ class RecordColumns(NamedTuple):
     """
 
     timestamps: Int64Array
-    values: pa.BinaryArray
-    keys: pa.BinaryArray | None
+    values: Column
+    keys: Column | None
     headers: Sections
 
     def __len__(self) -> int:
@@ -205,40 +207,31 @@ def _pieces(
     columns: RecordColumns, firsts: Int64Array, counts: Int64Array, bases: Int64Array
 ) -> tuple[list[Views], list[object], Int64Array]:
     """The pieces of which records are made, the buffers in which they lie, and how many bytes each record has."""
-    rows = len(columns)
+    rows, buffers = len(columns), list[object]()
     times = coded(columns.timestamps - np.repeat(bases, counts))
     offsets = coded(np.arange(rows) - np.repeat(firsts, counts))
     value_sizes = lengths(columns.values)
     value_length = coded(value_sizes)
-    value_views, value_buffer = views_of(columns.values, 0)
-    buffers: list[object] = [value_buffer]
     sizes = np.maximum(value_sizes, 0) + _section_sizes(columns)
     if columns.keys is None or columns.keys.null_count == rows:
         key_length = coded(np.array([-1]))
-        middle = [key_length, value_length]
-        key_views: list[Views] = []
+        middle, key_views = [key_length, value_length], list[Views]()
     else:
         key_sizes = lengths(columns.keys)
         key_length = coded(key_sizes)
-        views, key_buffer = views_of(columns.keys, len(buffers))
-        buffers.append(key_buffer)
         sizes = sizes + np.maximum(key_sizes, 0)
         middle = [key_length]
-        key_views = [views, *inline([value_length])]
+        key_views = [views_of(columns.keys, buffers), *inline([value_length])]
     widths = ZERO.widths + times.widths + offsets.widths + key_length.widths + value_length.widths
     sizes = sizes + widths.astype(np.int64)
     length = coded(sizes)
-    section_views, section_buffer = (
-        inline_bytes(columns.headers, len(buffers))
-        if isinstance(columns.headers, bytes)
-        else views_of(columns.headers, len(buffers))
-    )
-    buffers.append(section_buffer)
     pieces = [
         *inline([length, ZERO, times, offsets, *middle]),
         *key_views,
-        value_views,
-        section_views,
+        views_of(columns.values, buffers),
+        same_view(columns.headers, buffers)
+        if isinstance(columns.headers, bytes)
+        else views_of(columns.headers, buffers),
     ]
     return pieces, buffers, sizes + length.widths.astype(np.int64)
 

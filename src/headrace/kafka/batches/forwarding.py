@@ -50,14 +50,14 @@ class ForwardingLimits:
 
     *max_bytes* is what a batch may have there. Batches that are rebuilt have *batch_bytes* before they are compressed, with the
     codec that they had, unless there is a *compression* for all. Consecutive batches with no more than *small_records* and
-    *small_bytes* are put together: one batch costs as much as rebuilding a hundred records or two. Those whose compression costs
-    more than that are, if they have no more than *tiny_bytes*.
+    *small_bytes* are put together: a request for one batch costs more than rebuilding so many records, and a partition has only a
+    few of them in flight. Those whose compression costs more than that are, if they have no more than *tiny_bytes*.
     """
 
     max_bytes: int = 1_048_576
     batch_bytes: int = 1_000_000
     compression: Compression | None = None
-    small_records: int = 100
+    small_records: int = 250
     small_bytes: int = 32 << 10
     tiny_bytes: int = 4 << 10
 
@@ -274,7 +274,7 @@ def _joined(group: Sequence[Fetched]) -> Iterator[bytes | memoryview]:
     yield held[0] if len(held) == 1 else b"".join(held)
 
 
-def _gathered(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _gathered(found: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The records of *found*, as many together as are encoded at a time; all of them before its error."""
     held: list[pa.RecordBatch] = []
     size = 0
@@ -283,23 +283,23 @@ def _gathered(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             held.append(each)
             size += each.nbytes
             if size >= _GATHERED_BYTES:
-                yield pa.concat_batches(held)
+                yield pa.Table.from_batches(held)
                 held, size = [], 0
     except CorruptBatchError:
         if held:
-            yield pa.concat_batches(held)
+            yield pa.Table.from_batches(held)
         raise
     if held:
-        yield pa.concat_batches(held)
+        yield pa.Table.from_batches(held)
 
 
-def _encoded(records: pa.RecordBatch, how: Encoding, reason: Reason | None) -> Iterator[Prepared]:
+def _encoded(records: pa.Table, how: Encoding, reason: Reason | None) -> Iterator[Prepared]:
     offsets = records["offset"].to_numpy()
     columns = RecordColumns(
         records["timestamp"].to_numpy(),
         records["value"],
         records["key"],
-        sections(records["headers"]),
+        sections(records["headers"].combine_chunks()),
     )
     row = 0
     for batch in encoded(columns, how):

@@ -12,7 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.kafka.batches.joining import Codes, coded, inline, joined, scalar_code, views_of
+from headrace.kafka.batches.joining import (
+    Codes,
+    Column,
+    coded,
+    inline,
+    joined,
+    scalar_code,
+    views_of,
+)
 from headrace.kafka.batches.records import HEADERS
 from headrace.kafka.batches.varints import Int64Array
 
@@ -64,8 +72,8 @@ def _joined_sections(pairs: pa.StructArray, counts: Int64Array) -> pa.BinaryArra
     keys, values = pairs.flatten()
     keys = keys.cast(pa.binary())
     firsts = np.cumsum(counts) - counts
-    key_views, key_buffer = views_of(keys, 0)
-    value_views, value_buffer = views_of(values, 1)
+    buffers: list[object] = []
+    key_views, value_views = views_of(keys, buffers), views_of(values, buffers)
     key_codes, value_codes = coded(lengths(keys)), coded(lengths(values))
     count_codes = _in_rows(coded(counts), firsts, len(pairs))
     columns = [
@@ -79,7 +87,7 @@ def _joined_sections(pairs: pa.StructArray, counts: Int64Array) -> pa.BinaryArra
     ).astype(np.int64)
     sizes += np.maximum(lengths(keys), 0) + np.maximum(lengths(values), 0)
     borders = np.append(0, np.cumsum(np.add.reduceat(sizes, firsts)))
-    content = joined(columns, [key_buffer, value_buffer], len(pairs))
+    content = joined(columns, buffers, len(pairs))
     return pa.Array.from_buffers(
         pa.large_binary(), len(counts), [None, pa.py_buffer(borders), content]
     )
@@ -95,6 +103,6 @@ def _in_rows(codes: Codes, rows: Int64Array, count: int) -> Codes:
     return Codes(placed[0], placed[1], placed[2], codes.longest)
 
 
-def lengths(column: pa.BinaryArray) -> Int64Array:
+def lengths(column: Column) -> Int64Array:
     """The number of bytes in each row of *column*, -1 for null."""
     return np.array(pc.fill_null(pc.binary_length(column), -1), np.int64)

@@ -6,7 +6,7 @@ A column has one piece for each row. Arrow's views stand for pieces, and Arrow c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,9 @@ UInt64s = NDArray[np.uint64]
 Views = NDArray[np.uint64]
 """The pieces of a column: Arrow's views, two words for each row, or for all of them."""
 
-_ONE: Final = np.uint64(1)
+Column: TypeAlias = "pa.BinaryArray | pa.ChunkedArray"
+"""Bytes, or null, in each row."""
+
 _BITS_OF_BYTE: Final = 8
 _BITS: Final = np.uint64(7)
 _LOW_BITS: Final = np.uint64(0x7F)
@@ -116,22 +118,31 @@ def _inline_views(codes: Codes) -> Views:
     return np.stack(np.broadcast_arrays(first, second), axis=-1)
 
 
-def inline_bytes(piece: bytes, number: int) -> tuple[Views, bytes]:
-    """The same *piece* for all rows, and the content of the buffer *number* in which it lies unless it is short."""
+def same_view(piece: bytes, buffers: list[object]) -> Views:
+    """The same *piece* for all rows; unless it is short, it is added to *buffers*."""
     view = np.zeros(1, VIEW)
     view["size"] = len(piece)
-    if len(piece) > INLINE_BYTES:
-        view["prefix"] = np.frombuffer(piece[:4], "<i4")
-        view["buffer"] = number
-        return view.view(np.uint64), piece
-    words = np.frombuffer(
-        len(piece).to_bytes(4, "little") + piece.ljust(INLINE_BYTES, b"\0"), "<u8"
-    )
-    return words.astype(np.uint64), b""
+    if len(piece) <= INLINE_BYTES:
+        inside = len(piece).to_bytes(4, "little") + piece.ljust(INLINE_BYTES, b"\0")
+        return np.frombuffer(inside, "<u8").astype(np.uint64)
+    view["prefix"] = np.frombuffer(piece[:4], "<i4")
+    view["buffer"] = len(buffers)
+    buffers.append(piece)
+    return view.view(np.uint64)
 
 
-def views_of(column: pa.BinaryArray, number: int) -> tuple[Views, pa.Buffer]:
-    """The pieces of *column*, none for null, and the buffer *number* in which they lie."""
+def views_of(column: Column, buffers: list[object]) -> Views:
+    """The pieces of *column*, none for null; the buffers in which they lie are added to *buffers*."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    found: list[Views] = []
+    for chunk in chunks:
+        views, content = _views(chunk, len(buffers))
+        found.append(views)
+        buffers.append(content)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _views(column: pa.BinaryArray, number: int) -> tuple[Views, pa.Buffer]:
     cast = column.cast(pa.binary_view())
     buffers = cast.buffers()
     assert len(buffers) <= 3, "a column has one buffer, and its cast takes it over"  # noqa: PLR2004

@@ -96,6 +96,8 @@ class Delivery:
         """Bytes of batches that were handed over, and are neither acknowledged nor dropped."""
         self.offsets: dict[int, int] = {}
         """Where acknowledged batches landed, by their numbers; the owner clears it."""
+        self.refusals: dict[int, BatchRefusedError] = {}
+        """Batches that were refused, by their numbers, until they are dropped. What is behind them waits."""
         self.acknowledged = 0
         """How many batches were acknowledged."""
         self.progressed_at = clock()
@@ -123,8 +125,8 @@ class Delivery:
         """Send what can be sent, then wait up to *seconds* for something to happen, and take what has come.
 
         With *flushes* small requests are sent, too, instead of being gathered while others are in flight. Raises
-        :class:`~headrace.kafka.wire.producer_errors.BatchRefusedError` and
-        :class:`~headrace.kafka.wire.transaction_requests.StepRefusedError`.
+        :class:`~headrace.kafka.wire.transaction_requests.StepRefusedError`; batches that were refused are
+        :attr:`refusals`.
         """
         now = self._clock()
         if self._joining:
@@ -150,25 +152,15 @@ class Delivery:
 
     def is_behind(self, number: int) -> bool:
         """Whether batches behind the refused one of that *number* are in flight."""
-        return any(
-            queue.is_in_flight
-            for queue in self._queues.values()
-            if queue.refused is not None and queue.refused.number == number
-        )
+        return self._queues[self.refusals[number].place].is_in_flight
 
     def drop(self, number: int) -> None:
-        """Go on without the refused batch of that *number*; none of its partition may be in flight.
-
-        Raises ``ValueError`` when there is no such batch.
-        """
-        for queue in self._queues.values():
-            if queue.refused is not None and queue.refused.number == number:
-                dropped = queue.drop()
-                self._state.rewind(queue.place, dropped.sequence)
-                self.nbytes -= dropped.nbytes
-                self._offer(queue)
-                return
-        raise ValueError(f"No batch with the number {number} was refused.")
+        """Go on without the refused batch of that *number*; none of its partition may be in flight."""
+        queue = self._queues[self.refusals.pop(number).place]
+        dropped = queue.drop()
+        self._state.rewind(queue.place, dropped.sequence)
+        self.nbytes -= dropped.nbytes
+        self._offer(queue)
 
     def begin(self) -> None:
         """A transaction begins: the brokers do not know its producer's epoch yet. Nothing may be left of the last one."""
@@ -179,7 +171,7 @@ class Delivery:
         """Forget what is not in flight; returns whether sequences were given to any of it."""
         cleared = [each for queue in self._queues.values() for each in queue.clear()]
         self.nbytes -= sum(each.nbytes for each in cleared)
-        for held in (self._unplaced, self._paused, self._joining):
+        for held in (self._unplaced, self._paused, self._joining, self.refusals):
             held.clear()
         for leader in self._leaders.values():
             leader.ready.clear()
@@ -318,15 +310,15 @@ class Delivery:
             connection.log_in(Deadline.after(_ATTEMPT_SECONDS, self._clock))
         joins = self._state.is_transactional and self._state.version == SECOND_VERSION
         version = connection.version(ProduceResponse, JOINING_VERSIONS if joins else VERSIONS)
+        made = [(queue, self._stamped(queue)) for queue in chosen]
         topics: dict[str, list[tuple[int, list[Bytes]]]] = {}
         batches = list[ProducerBatch]()
-        for queue in chosen:
-            batch = queue.sent()
-            batches.append(batch)
-            del leader.ready[queue.place]
+        for queue, pieces in made:
+            place = queue.place
+            topics.setdefault(place.topic, []).append((place.partition, pieces))
+            batches.append(queue.sent())
+            del leader.ready[place]
             self._offer(queue)
-            pieces = self._stamped(batch)
-            topics.setdefault(batch.place.topic, []).append((batch.place.partition, pieces))
         body = produce_body(
             topics,
             version=version,
@@ -338,18 +330,25 @@ class Delivery:
         self._push(leader, connection)
         return True
 
-    def _stamped(self, batch: ProducerBatch) -> list[Bytes]:
-        state = self._state
+    def _stamped(self, queue: PartitionQueue) -> list[Bytes]:
+        """The bytes of the next batch of *queue*; raises ``ValueError`` for one that no broker may be sent."""
+        state, batch = self._state, queue.next
+        assert state.identity is not None
+        assert batch is not None
         if batch.sequence == NO_SEQUENCE:
             batch.sequence = state.sequence(batch.place, batch.batch.record_count)
-        assert state.identity is not None
-        return stamped(
-            batch.batch,
-            producer_id=state.identity.producer_id,
-            epoch=state.identity.epoch,
-            sequence=batch.sequence,
-            transactional=state.is_transactional,
-        )
+        try:
+            return stamped(
+                batch.batch,
+                producer_id=state.identity.producer_id,
+                epoch=state.identity.epoch,
+                sequence=batch.sequence,
+                transactional=state.is_transactional,
+            )
+        except ValueError:
+            state.rewind(batch.place, batch.sequence)
+            batch.sequence = NO_SEQUENCE
+            raise
 
     def _connected(self, leader: _Leader) -> WireConnection:
         if leader.connection is not None and leader.connection.has_ended:
@@ -425,15 +424,16 @@ class Delivery:
         self._take([(each, found[each.place]) for each in request.batches])
 
     def _take(self, answered: Iterable[tuple[ProducerBatch, ProduceResult]]) -> None:
-        """Take the results of a request; raises the severest problem in it, once all are taken."""
-        problems = list[tuple[ProducerBatch, ProduceResult]]()
+        """Take the results of a request; raises the severest error that cannot be settled, once all are taken."""
+        errors = dict[int, TopicPartition]()
         for batch, result in answered:
             if result.error_code == NONE:
                 self._accept(batch, result)
             elif not self._is_settled(batch, result):
-                problems.append((batch, result))
-        if problems:
-            self._raise(problems)
+                errors.setdefault(result.error_code, batch.place)
+        code = severest(_PRODUCE, errors, outlived=self._outlived())
+        if code is not None:
+            raise StepRefusedError(_PRODUCE, code, str(errors[code]))
 
     def _accept(self, batch: ProducerBatch, result: ProduceResult) -> None:
         queue = self._queues[batch.place]
@@ -455,7 +455,8 @@ class Delivery:
             return True
         if found is ProducerReaction.REFUSED and not is_behind:
             queue.refuse(batch)
-            return False
+            self.refusals[batch.number] = _refusal(batch, result)
+            return True
         is_repeated = found in (
             ProducerReaction.RETRY,
             ProducerReaction.REFRESH,
@@ -478,30 +479,12 @@ class Delivery:
             self._offer(queue)
         return True
 
-    def _raise(self, problems: Collection[tuple[ProducerBatch, ProduceResult]]) -> None:
-        late = self._outlived()
-        code = severest(_PRODUCE, (each.error_code for _, each in problems), outlived=late)
-        batch, result = next(each for each in problems if each[1].error_code == code)
-        if reaction(_PRODUCE, result.error_code, outlived=late) is not ProducerReaction.REFUSED:
-            raise StepRefusedError(_PRODUCE, result.error_code, str(batch.place))
-        raise BatchRefusedError(
-            batch.place,
-            batch.number,
-            error=error_name(result.error_code),
-            advice=advice(_PRODUCE, result.error_code),
-            detail=result.message or next((each.message for each in result.refused), ""),
-            rows=[each.row for each in result.refused],
-        )
-
     # ------------------------------------------------------------- lost connections
 
     def _lose(self, leader: _Leader, error: Exception) -> None:
         """Drop the connection to *leader*, and have its partitions' leaders looked for."""
         unanswered, leader.in_flight = leader.in_flight, deque[_Request]()
         self._disconnect(leader)
-        final = unresolvable(error, "the sending of records", self._cluster.settings)
-        if final is not None:
-            raise final from error
         reason = self._outage.note(ConnectionError(f"broker {leader.node}: {error}"))
         if unanswered and self._state.is_transactional:
             raise UnansweredError(f"{_PRODUCE.value}: {reason}") from error
@@ -512,6 +495,9 @@ class Delivery:
             if queue.leader == leader.node:
                 self._withdraw(queue)
         self._back_off()
+        final = unresolvable(error, "the sending of records", self._cluster.settings)
+        if final is not None:
+            raise final from error
 
     def _disconnect(self, leader: _Leader) -> None:
         leader.in_flight, leader.is_sending = deque[_Request](), False
@@ -551,3 +537,14 @@ class _Leader:
     @property
     def has_buffered(self) -> bool:
         return bool(self.in_flight) and self.connection is not None and self.connection.is_readable
+
+
+def _refusal(batch: ProducerBatch, result: ProduceResult) -> BatchRefusedError:
+    return BatchRefusedError(
+        batch.place,
+        batch.number,
+        error=error_name(result.error_code),
+        advice=advice(_PRODUCE, result.error_code),
+        detail=result.message or next((each.message for each in result.refused), ""),
+        rows=[each.row for each in result.refused],
+    )

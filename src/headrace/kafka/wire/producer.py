@@ -262,13 +262,16 @@ class WireProducer:
     def drop(self, number: int) -> None:
         """Go on without the batch of a :class:`~headrace.kafka.wire.producer_errors.BatchRefusedError` that was raised.
 
-        The batches behind it are sent; the caller has done something else with its records.
+        The batches behind it are sent; the caller has done something else with its records. Another one that was refused is
+        raised by the next call. Raises ``ValueError`` for a batch that was not refused.
         """
-        if not isinstance(self._failure, BatchRefusedError) or self._failure.number != number:
+        if number not in self._delivery.refusals:
             raise ValueError(f"No batch with the number {number} was refused.")
-        self._failure = None
         with self._translating():
-            self._pump(lambda: self._delivery.is_behind(number), "records to be acknowledged")
+            self._begin_wait()
+            while self._delivery.is_behind(number):
+                self._delivery.pump(self._until_report(), flushes=True)
+                self._wait("records to be acknowledged")
             self._delivery.drop(number)
 
     def base_offset(self, number: int) -> int | None:
@@ -321,10 +324,11 @@ class WireProducer:
     # ------------------------------------------------------------- waiting
 
     def _pump(self, condition: Callable[[], bool], what: str) -> None:
-        """Have batches sent as long as *condition* holds."""
+        """Have batches sent as long as *condition* holds; raises when one was refused."""
         self._begin_wait()
         while condition():
             self._delivery.pump(self._until_report(), flushes=True)
+            self._raise_refusal()
             self._wait(what)
 
     def _drain(self) -> None:
@@ -333,14 +337,13 @@ class WireProducer:
         while self._delivery.is_in_flight:
             try:
                 self._delivery.drain(self._until_report())
-            except BatchRefusedError:
-                continue
             except StepRefusedError as refused:
                 if reaction(refused.step, refused.code, outlived=self._outlived()) in _LEFT:
                     raise
             self._wait("records to be acknowledged")
 
     def _begin_wait(self) -> None:
+        self._outage.text = ""
         self._waits_since = self._clock()
         self._report_at = self._waits_since + _REPORT_SECONDS
 
@@ -379,6 +382,11 @@ class WireProducer:
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
+        self._raise_refusal()
+
+    def _raise_refusal(self) -> None:
+        for first in self._delivery.refusals.values():
+            raise first
 
     @contextmanager
     def _translating(self) -> Generator[None]:
@@ -389,6 +397,9 @@ class WireProducer:
             raise self._refusal(refused) from refused
         except UnansweredError as error:
             raise self._unanswered(error) from error
+        except BatchRefusedError:
+            # It is kept until it is dropped.
+            raise
         except ConnectError as error:
             self._leave_unanswered()
             self._failure = self._failure or error
