@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import headrace
+from doubles.thread_engine import ThreadEngine
 from headrace import embedded
 from headrace.config.state_file import new_identity
 from headrace.config.worker_config import WorkerConfig
@@ -50,7 +51,7 @@ def test_a_program_gets_no_advice_about_a_configuration_file(
         raise TaskFailedError("That is all.")
 
     monkeypatch.setattr(embedded, "running", running)
-    monkeypatch.setattr(embedded, "spark_engine", lambda *_: None)
+    monkeypatch.setattr(embedded, "spark_engine", lambda *_: ThreadEngine())
     with pytest.raises(TaskFailedError, match="That is all"):
         headrace.run(
             {"key.converter": "string", "value.converter": "string"}, [], state_file="s.db"

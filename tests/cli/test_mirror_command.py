@@ -7,13 +7,18 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from cli.conftest import Shell
 from cli.test_rest_client import words
+from doubles.thread_engine import ThreadEngine
+from headrace.cli import mirror_process
+from headrace.cli.mirror_flows import MirrorFile, flow_workers
 from headrace.cli.mirror_process import state_file, state_folder
+from headrace.runtime.engine import DataPlane
 from waiting import until
 
 NOWHERE = "127.0.0.1:9"
@@ -186,3 +191,26 @@ def test_words_are_completed() -> None:
     assert ["plain,mirror"] == words("headrace", "mir")
     assert ["plain,status"] == words("headrace", "mirror", "st")
     assert ["plain,--every"] == words("headrace", "mirror", "status", "--e")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(
+    ("error", "told"), [(SystemExit(0), "no known reason"), (KeyError("x"), "KeyError: 'x'")]
+)
+def test_a_flow_that_ends_for_any_other_reason_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, told: str
+) -> None:
+    """No thread ends unseen."""
+
+    def serving(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(mirror_process, "serving", serving)
+    file = MirrorFile.read(written(tmp_path))
+    with ExitStack() as opened:
+        workers = flow_workers(file, file.towards(["B"]))
+        [flow] = mirror_process.opened_flows(workers, tmp_path, opened, once=True)
+        plane = DataPlane.shared(ThreadEngine())
+        running = mirror_process.RunningFlow(flow, plane, lambda _: None, once=True)
+        assert mirror_process.run_flows([running], lambda: False)
+    assert told in str(running.failure)

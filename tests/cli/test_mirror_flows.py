@@ -9,7 +9,12 @@ import pytest
 
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
 from headrace.connect.errors import ConfigError
-from headrace.mirror.dedicated import HEARTBEAT_CONNECTOR, SOURCE_CONNECTOR
+from headrace.mirror.dedicated import (
+    CHECKPOINT_CONNECTOR,
+    CONNECTORS,
+    HEARTBEAT_CONNECTOR,
+    SOURCE_CONNECTOR,
+)
 
 FILE = {
     "clusters": "A, B",
@@ -57,13 +62,14 @@ def test_heartbeats_alone_are_a_flow_unless_it_is_to_end(tmp_path: Path):
     """They have no end."""
     props = {**FILE, "emit.heartbeats.enabled": "true"}
     found = workers(tmp_path, props)
-    connectors = [each.name for each in found["A->B"].connectors]
-    assert (SOURCE_CONNECTOR, HEARTBEAT_CONNECTOR) == (connectors[0], connectors[-1])
+    assert [*CONNECTORS] == [each.name for each in found["A->B"].connectors]
     assert [HEARTBEAT_CONNECTOR] == [each.name for each in found["B->A"].connectors]
 
     once = workers(tmp_path, props, once=True)
     assert ["A->B"] == list(once)
-    assert HEARTBEAT_CONNECTOR not in [each.name for each in once["A->B"].connectors]
+    assert [[SOURCE_CONNECTOR], [CHECKPOINT_CONNECTOR]] == [
+        [each.name for each in phase] for phase in once["A->B"].phases
+    ]
 
 
 def test_what_only_a_distributed_worker_has_is_left_out(

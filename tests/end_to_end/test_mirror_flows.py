@@ -27,7 +27,7 @@ from headrace.task.sql.step import SqlStage
 from spark.kafka.tables import Topics
 from waiting import until
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(300)]
 
 _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -151,7 +151,6 @@ def headrace(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 def test_what_is_there_is_copied_both_ways_and_nothing_comes_back(flows: Flows) -> None:
     """By the command, on one Spark session; and again what has come since, and nothing twice."""
     orders = flows.topics["x"].create("orders", 2)

@@ -21,6 +21,9 @@ from headrace.task.sql.step import SqlStage
 class Processes(ProcessEngine):
     """Finds authors' modules as the reader's processes do, by ``PYTHONPATH``."""
 
+    def warm_up(self) -> None:
+        """Processes start when there is work."""
+
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
         """They are there."""
 
@@ -36,7 +39,7 @@ def on_processes(config: WorkerConfig, *_: object) -> Processes:
 
 if __name__ == "__main__":
     if os.environ["HEADRACE_TEST_ENGINE"] == "processes":
-        module = importlib.import_module("headrace.worker.standalone")
+        module = importlib.import_module("headrace.worker.data_plane")
         assert hasattr(module, "spark_engine")
         module.spark_engine = on_processes
     main()

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from headrace.config.aliases import connector_path
 from headrace.config.config_files import read_worker_file, repeated_keys
 from headrace.config.providers import resolved_in
 from headrace.config.spark_cores import machine_cores
 from headrace.config.worker_config import WorkerConfig, unsupported_keys
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
-from headrace.mirror.classes import JAVA_PACKAGE
 from headrace.mirror.dedicated import (
     HEARTBEAT_CONNECTOR,
     REST_PREFIXES,
@@ -32,7 +30,6 @@ from headrace.rest.config import rest_problems
 _log = logging.getLogger(__name__)
 
 LISTENERS: Final = "listeners"
-_CLASS: Final = "connector.class"
 _SLOTS: Final = "headrace.slots"
 _STATE_FILE: Final = "state.file"
 _EXACTLY_ONCE: Final = "exactly.once.source.support"
@@ -195,7 +192,7 @@ def _flow_worker(
         _log.warning("%s: left out, as there is no distributed worker here: %s", flow.name, named)
     connectors = list[ValidatedConnector]()
     problems = list[Problem]()
-    for given in _wanted(flow, once=once):
+    for _, given in _active(flow, once=once):
         try:
             with _named_as_in(file, flow):
                 connectors.append(_connector(given, config))
@@ -217,14 +214,6 @@ def _named_as_in(file: MirrorFile, flow: Flow) -> Generator[None]:
     except ConfigError as error:
         named = [(flow.key_in_file(key, file.props), told) for key, told in error.problems]
         raise ConfigError(named) from error
-
-
-def _wanted(flow: Flow, *, once: bool) -> Iterator[Mapping[str, str]]:
-    for name, given in _active(flow, once=once):
-        if connector_path(given[_CLASS]) is None and given[_CLASS].startswith(JAVA_PACKAGE):
-            _log.warning("%s: %s is not supported yet, and not started.", flow.name, name)
-            continue
-        yield given
 
 
 def _active(flow: Flow, *, once: bool) -> Iterator[tuple[str, Mapping[str, str]]]:

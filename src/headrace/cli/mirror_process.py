@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from headrace.cli.mirror_flows import FlowWorker
 from headrace.config.config_files import ConnectorFile
+from headrace.connect.errors import ConnectError
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.startup import create_or_update
 from headrace.herder.statuses import connector_snapshots
@@ -131,24 +132,35 @@ class RunningFlow:
     def _run(self) -> None:
         # Other flows have connectors of the same names.
         with naming_in_logs(self.name):
-            self._run_named()
+            reason: str | None = "its thread has ended for no known reason"
+            try:
+                reason = self._run_phases()
+            except Exception as error:  # noqa: BLE001 (the exit code and the log report any)
+                reason = self._reason(error)
+            finally:
+                self.failure = reason
+                if reason is not None:
+                    _log.error(
+                        "The flow %s has failed, and does not run any more: %s", self.name, reason
+                    )
 
-    def _run_named(self) -> None:
+    def _run_phases(self) -> str | None:
+        """Run the flow to its end; returns why it has failed, if it has."""
         worker = self._flow.worker
-        try:
-            for connectors in worker.phases if self._once else [worker.connectors]:
-                failed = self._ran(connectors)
-                if failed:
-                    self._fails(f"its {' and '.join(failed)} failed, as logged above")
-                    break
-        except Exception as error:  # noqa: BLE001 (the exit code and the log report any)
-            # A flow that is stopped before it has reached Kafka ends with an error, too.
-            if not self._stopping.is_set():
-                self._fails(str(error))
+        for connectors in worker.phases if self._once else [worker.connectors]:
+            failed = self._ran(connectors)
+            if failed:
+                return f"its {' and '.join(failed)} failed, as logged above"
+        return None
 
-    def _fails(self, reason: str) -> None:
-        self.failure = reason
-        _log.error("The flow %s has failed, and does not run any more: %s", self.name, reason)
+    def _reason(self, error: Exception) -> str | None:
+        if self._stopping.is_set():
+            # One that is stopped before it has reached Kafka ends with an error, too.
+            return None
+        if isinstance(error, ConnectError):
+            return str(error)
+        _log.error("The flow %s has met an error that is not expected", self.name, exc_info=error)
+        return f"{type(error).__name__}: {error}"
 
     def _ran(self, connectors: Sequence[ValidatedConnector]) -> Sequence[str]:
         """Run *connectors* until they end or are stopped; returns the names of those that have failed."""

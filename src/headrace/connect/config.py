@@ -92,14 +92,6 @@ class Config(_Declaring):
             if each.name != "originals"
         )
 
-    @classmethod
-    def passed_on(cls) -> tuple[str, ...]:
-        """Prefixes of keys that no setting has and that have a meaning all the same, such as those of a client.
-
-        Override it; no warning says that such a key isn't known.
-        """
-        return ()
-
     def check(self) -> Iterator[Problem]:
         """Yield what is wrong across settings that are each valid, as ``(key, sentence)``.
 

@@ -142,6 +142,12 @@ class SourceConnector(ABC):
 
     version: ClassVar[str] = "0"
 
+    passed_on: ClassVar[tuple[str, ...]] = ()
+    """Beginnings of keys that the connector passes on to something else, such as its own Kafka clients.
+
+    No warning says of a key that begins so that it is unknown, although no setting declares it.
+    """
+
     context: ConnectorContext
 
     def initialize(self, context: ConnectorContext) -> None:

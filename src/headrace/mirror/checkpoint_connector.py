@@ -23,7 +23,7 @@ from headrace.mirror.clients import admin_problems, source_admin_cluster, target
 from headrace.mirror.formats import Checkpoint
 from headrace.mirror.offset_checks import WRITTEN, check_written
 from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
-from headrace.mirror.settings import MirrorCheckpointConfig
+from headrace.mirror.settings import GIVEN_TO_ALL, MirrorCheckpointConfig
 
 
 class MirrorCheckpointTask(SourceTask):
@@ -61,6 +61,7 @@ class MirrorCheckpointConnector(PlannedConnector):
 
     config_class: ClassVar[type[Config]] = MirrorCheckpointConfig
     task_class: ClassVar[type[SourceTask]] = MirrorCheckpointTask
+    passed_on: ClassVar[tuple[str, ...]] = GIVEN_TO_ALL
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`; the first plan is the first to connect."""

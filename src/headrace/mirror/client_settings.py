@@ -9,6 +9,15 @@ from typing import Final
 from headrace.connect.config import under
 
 SERVERS: Final = "bootstrap.servers"
+PASSED_ON: Final = (
+    *(
+        f"{side}.{kind}."
+        for side in ("source", "target")
+        for kind in ("cluster", "consumer", "producer", "admin")
+    ),
+    *("consumer.", "producer.", "admin.", "replication.policy."),
+)
+"""Beginnings of the keys of clients, and of a naming policy, in a connector's configuration."""
 _PREFIXES: Final = ("security.protocol", "ssl.", "sasl.")
 
 
@@ -45,15 +54,6 @@ class ClientRole(Enum):
     HEARTBEATS_TARGET_ADMIN = "heartbeats-target-admin"
     # MirrorMaker has none: there the worker's own producer writes to the target.
     REPLICATION_PRODUCER = "replication-producer"
-
-
-CLIENT_PREFIXES: Final = (
-    *_PREFIXES,
-    *(f"{kind.value}." for kind in ClientKind),
-    *(f"{side.value}.cluster." for side in Side),
-    *(f"{side.value}.{kind.value}." for side in Side for kind in ClientKind),
-)
-"""Prefixes of a connector's keys that are settings of clients."""
 
 
 def client_settings(

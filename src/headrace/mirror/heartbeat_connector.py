@@ -20,7 +20,7 @@ from headrace.mirror.clients import target_problems
 from headrace.mirror.formats import Heartbeat
 from headrace.mirror.offset_checks import WRITTEN, check_written
 from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
-from headrace.mirror.settings import MirrorHeartbeatConfig
+from headrace.mirror.settings import GIVEN_TO_ALL, MirrorHeartbeatConfig
 
 _SOURCE: Final = "sourceClusterAlias"
 _TARGET: Final = "targetClusterAlias"
@@ -89,6 +89,7 @@ class MirrorHeartbeatConnector(SourceConnector):
 
     config_class: ClassVar[type[Config]] = MirrorHeartbeatConfig
     task_class: ClassVar[type[SourceTask]] = MirrorHeartbeatTask
+    passed_on: ClassVar[tuple[str, ...]] = GIVEN_TO_ALL
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -9,7 +9,7 @@ from headrace.connect.config import Config, Problem
 from headrace.connect.connector import ExactlyOnceSupport
 from headrace.connect.setting import SettingType, setting
 from headrace.mirror.client_settings import (
-    CLIENT_PREFIXES,
+    PASSED_ON,
     SERVERS,
     ClientKind,
     ClientRole,
@@ -39,8 +39,7 @@ _FORWARDING_ADMIN: Final = "org.apache.kafka.clients.admin.ForwardingAdmin"
 _READ_COMMITTED: Final = "read_committed"
 _REFRESH_TOPICS: Final = "refresh.topics.interval.seconds"
 _SYNCS_KEYS: Final = ("offset-syncs-", "offset-syncs.topic.")
-# Of the worker's configuration, which MirrorMaker's dedicated mode gives to connectors as well.
-_OF_WORKERS: Final = ("config.providers", "metric.reporters", "replication.policy.")
+_OF_WORKERS: Final = ("config.providers", "metric.reporters", "sasl.", "security.protocol", "ssl.")
 _LONG: Final = SettingType.LONG
 _SHORT: Final = SettingType.SHORT
 
@@ -108,18 +107,6 @@ class MirrorConnectorConfig(Config):
         valid=_admin_problem,
         doc="MirrorMaker's class for creating topics elsewhere than on the brokers; only its default is supported.",
     )
-
-    @classmethod
-    def passed_on(cls) -> tuple[str, ...]:
-        """Settings of clients, and of the other two connectors: MirrorMaker gives each of them those of all three."""
-        others = (MirrorSourceConfig, MirrorCheckpointConfig, MirrorHeartbeatConfig)
-        return (
-            *CLIENT_PREFIXES,
-            *_OF_WORKERS,
-            # A policy of the user's own has settings of its own.
-            "replication.policy.",
-            *(each.name for config in others for each in config.settings()),
-        )
 
     def check(self) -> Iterator[Problem]:
         """Aliases have to be found again in remote names."""
@@ -558,6 +545,21 @@ class MirrorHeartbeatConfig(MirrorConnectorConfig):
         return interval(
             enabled=self.emit_heartbeats_enabled, seconds=self.emit_heartbeats_interval_seconds
         )
+
+
+GIVEN_TO_ALL: Final = (
+    *PASSED_ON,
+    *_OF_WORKERS,
+    *(
+        each.name
+        for config in (MirrorSourceConfig, MirrorCheckpointConfig, MirrorHeartbeatConfig)
+        for each in config.settings()
+    ),
+)
+"""Beginnings of keys that each of the three connectors may have without a warning.
+
+MirrorMaker's dedicated mode gives each of them the settings of all three, of clients, and of the worker.
+"""
 
 
 def interval(*, enabled: bool, seconds: int) -> float | None:

@@ -37,7 +37,7 @@ from headrace.mirror.clients import (
 from headrace.mirror.planning import PATIENCE_SECONDS, FlowPlanner, stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, check_offsets
 from headrace.mirror.scheduler import Scheduler
-from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.settings import GIVEN_TO_ALL, MirrorSourceConfig
 from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
@@ -55,6 +55,7 @@ class MirrorSourceConnector(PlannedConnector):
 
     config_class: ClassVar[type[Config]] = MirrorSourceConfig
     task_class: ClassVar[type[SourceTask]] = MirrorSourceTask
+    passed_on: ClassVar[tuple[str, ...]] = GIVEN_TO_ALL
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`; the first plan is the first to connect."""

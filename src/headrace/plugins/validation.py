@@ -508,7 +508,7 @@ def _unknown(
     groups = aliases(GROUPS, props)
     passed_on = (
         *_PASSED_ON,
-        *connector.config_class.passed_on(),
+        *connector.passed_on,
         *(f"topic.creation.{each}." for each in (*groups, DEFAULT)),
     )
     unknown = (key for key in props if key not in known and not key.startswith(passed_on))
