@@ -121,6 +121,8 @@ class Mirrored:
             "target.cluster.alias": TARGET,
             "source.cluster.bootstrap.servers": self.topics.bootstrap,
             "topics": f"{self.topics.prefix}-.*",
+            # The clusters are other tests', too, which may have written some.
+            "heartbeats.replication.enabled": "false",
             "replication.factor": "1",
             "mirror.offset.ranges.topic.replication.factor": "1",
             "partition.discovery.interval.ms": "300",

@@ -29,6 +29,8 @@ class Mirror:
             "source.cluster.bootstrap.servers": topics.bootstrap,
             "target.cluster.bootstrap.servers": topics.bootstrap,
             "topics": f"{topics.prefix}-.*",
+            # The cluster is other tests', too, which may have written some.
+            "heartbeats.replication.enabled": "false",
             "replication.factor": "1",
             "mirror.offset.ranges.topic.replication.factor": "1",
         }

@@ -153,6 +153,11 @@ def test_without_a_position_and_with_an_empty_remote_partition_it_begins():
     assert Begin() == rules().without(PLACE, RemotePartition(REMOTE, 0))
 
 
+def test_without_a_position_heartbeats_begin_beside_those_of_other_mirrors():
+    """Each mirror of a flow copies them, into one topic."""
+    assert Begin() == rules().without(PLACE, RemotePartition(REMOTE, 7, is_shared=True))
+
+
 def test_without_a_position_and_with_records_at_the_target_it_stops():
     """Its entry may have expired; to begin would double everything."""
     found = RemotePartition(REMOTE, 1234)

@@ -98,6 +98,9 @@ def test_plugins_are_named_as_java_names_them(client: httpx.Client) -> None:
         "headrace.connectors.sqlite_table:SqliteConnector",
         "io.aiven.kafka.connect.s3.source.S3SourceConnector",
         "org.apache.kafka.connect.file.FileStreamSourceConnector",
+        "org.apache.kafka.connect.mirror.MirrorCheckpointConnector",
+        "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector",
+        "org.apache.kafka.connect.mirror.MirrorSourceConnector",
     ] == [
         each for each in named["source"] if each.startswith(("headrace.connectors", "io.", "org."))
     ]

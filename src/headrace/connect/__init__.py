@@ -12,7 +12,7 @@ from headrace.connect.connector import (
     SourceConnector,
 )
 from headrace.connect.converting import ColumnarHeaderConverter, Converter, HeaderConverter
-from headrace.connect.encoded import EncodedBatches, EncodedHeader
+from headrace.connect.encoded import CopiedRun, EncodedBatches, EncodedHeader
 from headrace.connect.errors import (
     ConfigError,
     ConnectError,
@@ -38,6 +38,7 @@ from headrace.connect.partition import (
 )
 from headrace.connect.record import (
     BadRecord,
+    BytesRecord,
     Header,
     Headers,
     RecordMetadata,
@@ -96,6 +97,7 @@ __all__ = [
     "TIMESTAMP",
     "BadRecord",
     "BatchOffsets",
+    "BytesRecord",
     "ColumnarHeaderConverter",
     "ColumnarPredicate",
     "ColumnarTransform",
@@ -105,6 +107,7 @@ __all__ = [
     "ConnectorContext",
     "ConnectorFencedError",
     "Converter",
+    "CopiedRun",
     "EncodedBatches",
     "EncodedHeader",
     "ExactlyOnceSupport",

@@ -266,7 +266,13 @@ class FlowPlanner:
         others = {TopicPartition(*each.place): each for each in unnamed}
         return {
             place: self._rules.without(
-                place, RemotePartition(other, ends[other], others.get(other))
+                place,
+                RemotePartition(
+                    other,
+                    ends[other],
+                    others.get(other),
+                    is_shared=self._config.policy.is_heartbeats_topic(place.topic),
+                ),
             )
             for place, other in remote.items()
             if other in ends

@@ -41,12 +41,14 @@ class SourceLog(NamedTuple):
 class RemotePartition(NamedTuple):
     """What the target has of a source partition that has no position of this flow.
 
-    *end* is the end of its log. *entry* is what another program has committed for it in the group, if anything.
+    *end* is the end of its log. *entry* is what another program has committed for it in the group, if anything. It *is_shared*
+    where other mirrors of the flow may write, too, as they all copy heartbeats.
     """
 
     place: TopicPartition
     end: int
     entry: GroupEntry | None = None
+    is_shared: bool = False
 
 
 class Resume(NamedTuple):
@@ -113,7 +115,7 @@ class StartRules:
                 return self._stop(place, found, "foreign")
             adopted = Position(max(entry.offset, 0))
             return Resume(adopted, f"{found} {place} is copied from that offset on.")
-        if not remote.end:
+        if not remote.end or remote.is_shared:
             return Begin()
         found = (
             f"{place} has no position in the group {self.group} on the target, and {remote.place} there has records up to "

@@ -44,7 +44,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def place(secured: Secured) -> TopicPartition:
     """A partition with three records."""
     topic = f"secured-{uuid.uuid4().hex[:8]}"
