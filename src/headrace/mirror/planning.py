@@ -11,7 +11,7 @@ from uuid import UUID
 from headrace.connect.connector import Explained, Plan, PlanRequest
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
-from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import PartitionEnumerator, PartitionSplit
@@ -91,6 +91,8 @@ class FlowPlanner:
         clock: Clock = time.monotonic,
     ) -> None:
         self._config = config
+        # Each is made anew when the configuration is asked for it, and there may be thousands of partitions.
+        self._policy, self._topics_copied = config.policy, config.topics_copied
         self._flow = Flow.of(config.originals)
         self._rules = StartRules(
             connector=config.name, flow=self._flow, group=config.group_id, config=config
@@ -108,6 +110,8 @@ class FlowPlanner:
         self._recommit_at: float | None = None
         self._told = set[str]()
         self._seen = Seen()
+        self._known: Mapping[SourcePartition, SourceOffset] = {}
+        self._stored = Stored({}, {}, is_discovered=False)
 
     @property
     def seen(self) -> Seen:
@@ -124,7 +128,7 @@ class FlowPlanner:
         if not self._has_begun:
             self._target.check_group()
             self._has_begun = True
-        found = stored(self._flow, request.offsets.known())
+        found = self._read(request.offsets)
         enumerator = self._discovered(found)
         splits = {split.place: split for split in enumerator.unassigned()}
         self._ensure_topics(splits, found)
@@ -139,6 +143,13 @@ class FlowPlanner:
             return Plan(offsets=changes)
         _raise_stopped(begun)
         return self._copied(splits, found, request.slots)
+
+    def _read(self, offsets: KnownOffsets) -> Stored:
+        """What is stored; while that has not changed, it is the same object."""
+        known = offsets.known()
+        if known is not self._known:
+            self._known, self._stored = known, stored(self._flow, known)
+        return self._stored
 
     def _copied(
         self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored, slots: int
@@ -168,7 +179,7 @@ class FlowPlanner:
 
     def explained(self, request: PlanRequest) -> Iterator[Explained]:
         """What plans would do with each partition that is copied now; nothing is created or stored."""
-        found = stored(self._flow, request.offsets.known())
+        found = self._read(request.offsets)
         splits = {split.place: split for split in self._discovered(found).unassigned()}
         ends = self._source.readable_ends(splits)
         owners = balanced_owners(splits, request.slots)
@@ -214,7 +225,7 @@ class FlowPlanner:
         return self._enumerator
 
     def _see(self, *, are_left_out: bool = False) -> None:
-        topics = self._source.topics(self._config.topics_copied)
+        topics = self._source.topics(self._topics_copied)
         self._seen = Seen(topics, self._recommit_at, are_left_out=are_left_out)
 
     def _check_findings(self, findings: Iterable[Finding]) -> None:
@@ -249,7 +260,7 @@ class FlowPlanner:
 
     def _check_two_clusters(self) -> None:
         one, other = self._source.cluster_id, self._target.cluster_id
-        if one and one == other and isinstance(self._config.policy, IdentityReplicationPolicy):
+        if one and one == other and isinstance(self._policy, IdentityReplicationPolicy):
             raise TaskFailedError(same_cluster(str(self._flow)))
 
     # Starts.
@@ -355,8 +366,8 @@ class FlowPlanner:
         return shares
 
     def _remote(self, place: TopicPartition) -> TopicPartition:
-        policy, source = self._config.policy, self._flow.source
-        return TopicPartition(policy.remote_topic(source, place.topic), place.partition)
+        remote = self._policy.remote_topic(self._flow.source, place.topic)
+        return TopicPartition(remote, place.partition)
 
 
 def _raise_stopped(starts: Mapping[TopicPartition, Start]) -> None:

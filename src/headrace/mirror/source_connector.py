@@ -17,6 +17,7 @@ from headrace.connect.connector import (
     PlannedConnector,
     PlanRequest,
 )
+from headrace.connect.errors import OffsetsError
 from headrace.connect.group_offsets import OffsetGroup
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
@@ -24,6 +25,7 @@ from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
+from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.clients import (
     client_problems,
@@ -116,8 +118,20 @@ class MirrorSourceConnector(PlannedConnector):
         check_offsets(Flow.of(props), offsets)
 
     def alter_offsets(self, props: Mapping[str, str], offsets: Offsets) -> bool:
-        """Nothing has to happen outside: the positions are compared with the source at the next start."""
+        """Make sure that the remote partitions are there, as an entry is stored for one; compared is at the next start.
+
+        Raises :class:`~headrace.connect.errors.OffsetsError` for a partition that the source does not have.
+        """
         self.validate_offsets(props, offsets)
+        flow = Flow.of(props)
+        given = (flow.place(each) for each, offset in offsets.items() if offset is not None)
+        places = [each for each in given if each is not None]
+        if any(offset is not None for offset in offsets.values()):
+            self._config, self._clusters = MirrorSourceConfig.parse(props), []
+            try:
+                self._prepare(places)
+            finally:
+                self.stop()
         return True
 
     def lag(
@@ -137,6 +151,20 @@ class MirrorSourceConnector(PlannedConnector):
             for place, end in ends.items()
         }
 
+    def _prepare(self, places: Sequence[TopicPartition]) -> None:
+        """Have the remote partitions of *places* created, and the flow's own topic."""
+        source = source_cluster(self._config)
+        self._clusters.append(source)
+        topics = {place.topic for place in places}
+        known = source.metadata(topics, Deadline.after(self._seconds)).topics
+        for place in places:
+            topic = known.get(place.topic)
+            if topic is None or place.partition not in topic.partitions:
+                raise OffsetsError(f"The source has no partition {place}.")
+        target = self._target()
+        target.ensure_internal()
+        target.ensure({topic: len(known[topic].partitions) for topic in topics}, ())
+
     def _watched(self, planner: FlowPlanner) -> TopicWatch:
         config = self._config
         watch = TopicWatch(
@@ -151,19 +179,8 @@ class MirrorSourceConnector(PlannedConnector):
         return watch
 
     def _planned_by(self) -> FlowPlanner:
-        config = self._config
-        seconds = min(config.admin_timeout_ms / 1e3, PATIENCE_SECONDS)
-        worker = self.context.target
-        source, target = source_cluster(config), target_cluster(config, worker)
-        writing = worker_cluster(config, worker)
-        self._clusters += (each for each in (source, target, writing) if each is not None)
-        admins = list[TopicAdmin]()
-
-        def settings_of(topics: Collection[str]) -> Mapping[str, Mapping[str, TopicSetting]]:
-            if not admins:
-                admins.append(source_admin(config))
-            return admins[0].topic_configs(topics, Deadline.after(seconds))
-
+        config, source = self._config, source_cluster(self._config)
+        self._clusters.append(source)
         discoverer = PartitionDiscoverer(
             subscription(config.topics_copied, config.start),
             source,
@@ -173,14 +190,24 @@ class MirrorSourceConnector(PlannedConnector):
             interval_seconds=config.discovery_seconds,
             max_failures=config.partition_discovery_max_failures,
         )
-        return FlowPlanner(
-            config,
-            SourceLogs(source, isolation(config), seconds=seconds),
-            MirrorTarget(
-                config,
-                TargetClients(target, target_admin(config, worker), writing),
-                settings_of,
-                seconds=seconds,
-            ),
-            discoverer,
-        )
+        logs = SourceLogs(source, isolation(config), seconds=self._seconds)
+        return FlowPlanner(config, logs, self._target(), discoverer)
+
+    def _target(self) -> MirrorTarget:
+        config, worker, seconds = self._config, self.context.target, self._seconds
+        target, writing = target_cluster(config, worker), worker_cluster(config, worker)
+        self._clusters += (each for each in (target, writing) if each is not None)
+        admins = list[TopicAdmin]()
+
+        def settings_of(topics: Collection[str]) -> Mapping[str, Mapping[str, TopicSetting]]:
+            if not admins:
+                admins.append(source_admin(config))
+            return admins[0].topic_configs(topics, Deadline.after(seconds))
+
+        clients = TargetClients(target, target_admin(config, worker), writing)
+        return MirrorTarget(config, clients, settings_of, seconds=seconds)
+
+    @property
+    def _seconds(self) -> float:
+        """How long an answer of a cluster is waited for."""
+        return min(self._config.admin_timeout_ms / 1e3, PATIENCE_SECONDS)

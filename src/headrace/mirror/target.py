@@ -51,6 +51,7 @@ class MirrorTarget:
         seconds: float,
     ) -> None:
         self._config = config
+        self._copied = config.topics_copied
         self._cluster, self._admin, self._writing = clients
         self._settings_of = settings_of
         self._seconds = seconds
@@ -185,9 +186,9 @@ class MirrorTarget:
         return self._config.policy.offset_ranges_topic(self._config.source_cluster_alias)
 
     def _by_remote_name(self, topics: Collection[str]) -> dict[str, str]:
-        copied, found = self._config.topics_copied, dict[str, str]()
+        found = dict[str, str]()
         for topic in sorted(topics):
-            name = copied.remote_topic(topic)
+            name = self._copied.remote_topic(topic)
             if name in found:
                 raise TaskFailedError(
                     f"The topics {found[name]} and {topic} would both be copied to {name}: the replication policy has to give "

@@ -136,7 +136,7 @@ class OffsetHooks:
     def _answer(self, offsets: Offsets, known: Mapping[SourcePartition, SourceOffset]) -> _Answer:
         connector = self._spec.connector
         try:
-            connector.initialize(_HookContext(known))
+            connector.initialize(_HookContext(known, self._spec.target))
             return bool(connector.alter_offsets(self._spec.props, offsets))
         except Exception as error:  # noqa: BLE001 (the waiting thread raises it)
             return error
@@ -173,9 +173,11 @@ def _has(connector: SourceConnector, hook: Callable[..., object]) -> bool:
 class _HookContext:
     """The context of a connector that is not running: its offsets."""
 
-    def __init__(self, known: Mapping[SourcePartition, SourceOffset]) -> None:
+    def __init__(
+        self, known: Mapping[SourcePartition, SourceOffset], target: Mapping[str, str]
+    ) -> None:
         self.offsets = OffsetSnapshot(known)
-        self.target: Mapping[str, str] = {}
+        self.target = target
 
     def request_task_reconfiguration(self) -> None:
         """Do nothing: there are no tasks."""
