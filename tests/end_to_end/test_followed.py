@@ -85,6 +85,11 @@ def life(bootstrap: str, tmp_path: Path) -> Life:
     return life
 
 
+def lacks_progress(life: Life) -> bool:
+    """Whether a plan was said to bring nothing; a slow broker may be waited for."""
+    return any("without committing" in each.reason for each in life.heard(Waiting))
+
+
 def there(life: Life, topic: str, files: Growing) -> bool:
     """Whether all lines have come, each once, and those of a file in their order."""
     values = life.values(topic)
@@ -131,11 +136,10 @@ def test_files_that_are_found_meanwhile_are_followed_soon(life: Life, files: Gro
             until(lambda: len(life.values(topic)) > 10)
             last = files.write("second", times=3)
             until(lambda: last in life.values(topic))
-            # A request that the connector makes while it is being planned may end one more.
-            assert 2 <= len(life.heard(MicroBatchStarted)) <= 3
+            assert len(life.heard(MicroBatchStarted)) >= 2
         until(lambda: there(life, topic, files))
 
-    assert [] == life.heard(Waiting)
+    assert not lacks_progress(life)
 
 
 def test_a_run_with_once_ends_when_there_is_nothing_more(life: Life, files: Growing) -> None:
