@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     Consumer,
     IsolationLevel,
-    KafkaError,
     KafkaException,
-    Message,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from end_to_end.committed_messages import messages
 from spark.kafka.tables import Topics
 from waiting import until
 
@@ -50,34 +48,6 @@ def committed(bootstrap: str, topics: Sequence[str]) -> dict[str, dict[int, list
             Copied(message.key(), message.value(), tuple(headers), *message.timestamp())
         )
     return found
-
-
-def messages(bootstrap: str, topics: Sequence[str]) -> Iterator[Message]:
-    """What the client library reads with ``read_committed``, up to the end of each partition."""
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "group.id": "judge",
-        "isolation.level": "read_committed",
-        "auto.offset.reset": "earliest",
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-        "fetch.message.max.bytes": 4 * _LARGE,
-    }
-    with closing(Consumer(settings)) as consumer:
-        listed = consumer.list_topics(timeout=30).topics
-        places = [
-            TopicPartition(each, number, 0) for each in topics for number in listed[each].partitions
-        ]
-        consumer.assign(places)
-        left = len(places)
-        while left:
-            message = consumer.poll(SECONDS)
-            assert message is not None, "the judge has read nothing for long"
-            if (error := message.error()) is not None:
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                left -= 1
-                continue
-            yield message
 
 
 def with_own_time(records: Mapping[int, Sequence[Copied]]) -> dict[int, list[Copied]]:

@@ -8,12 +8,11 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from end_to_end.committed_messages import messages
 from end_to_end.growing_topics import Records
 from end_to_end.process_tree import JVM, below, command, send, tasks_of
 from end_to_end.scene import pause
@@ -153,35 +152,10 @@ class Query:
 
 def committed(bootstrap: str, topics: list[str]) -> list[str]:
     """What the client library reads of *topics* with ``read_committed``: where each record is, and its value."""
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "group.id": "judge",
-        "isolation.level": "read_committed",
-        "auto.offset.reset": "earliest",
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-    }
-    found = list[str]()
-    with closing(Consumer(settings)) as consumer:
-        listed = consumer.list_topics(timeout=30).topics
-        places = [
-            TopicPartition(each, number, 0) for each in topics for number in listed[each].partitions
-        ]
-        consumer.assign(places)
-        left = len(places)
-        while left:
-            message = consumer.poll(SECONDS)
-            assert message is not None, "the judge has read nothing for long"
-            error = message.error()
-            if error is None:
-                value = message.value() or b""
-                found.append(
-                    f"{message.topic()}/{message.partition()}/{message.offset()}/{value.decode()}"
-                )
-            else:
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                left -= 1
-    return sorted(found)
+    return sorted(
+        f"{each.topic()}/{each.partition()}/{each.offset()}/{(each.value() or b'').decode()}"
+        for each in messages(bootstrap, topics, seconds=SECONDS)
+    )
 
 
 @pytest.fixture

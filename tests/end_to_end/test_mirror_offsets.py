@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
+from end_to_end.committed_messages import messages
 from end_to_end.live import Life
-from end_to_end.mirrored import EveryKind, Mirrored, messages
+from end_to_end.mirrored import EveryKind, Mirrored
 from end_to_end.test_mirror import TRANSFORMED
 from headrace.broker import Broker
 from headrace.mirror.formats import OffsetRange

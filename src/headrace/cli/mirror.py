@@ -17,7 +17,7 @@ import click
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
 from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows, state_folder
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow, status_json, status_lines
-from headrace.cli.run import FAILED, Signals
+from headrace.cli.run import FAILED, Signals, with_log_options
 from headrace.connect.errors import ConfigError
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import ConnectorStarted, Event, to_all
@@ -81,14 +81,7 @@ def mirror() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="The folder of the flows' state files.  [default: one for FILE in ~/.local/state/headrace]",
 )
-@click.option("--json-logs", is_flag=True, help="Log one JSON object a line.")
-@click.option(
-    "--log-level",
-    type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
-    default="INFO",
-    show_default=True,
-    help="The least level that is logged.",
-)
+@with_log_options
 def run(
     file: Path,
     *,

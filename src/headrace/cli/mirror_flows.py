@@ -97,10 +97,15 @@ class FlowWorker:
         return self.flow.name
 
     @property
+    def source(self) -> ValidatedConnector | None:
+        """The connector that copies records, if the flow has it."""
+        return next((each for each in self.connectors if each.name == SOURCE_CONNECTOR), None)
+
+    @property
     def phases(self) -> Sequence[Sequence[ValidatedConnector]]:
         """The connectors in the order in which they run to their end: records first, then what is said of them."""
-        first = [each for each in self.connectors if each.name == SOURCE_CONNECTOR]
-        rest = [each for each in self.connectors if each.name != SOURCE_CONNECTOR]
+        first = [] if self.source is None else [self.source]
+        rest = [each for each in self.connectors if each is not self.source]
         return [each for each in (first, rest) if each]
 
 

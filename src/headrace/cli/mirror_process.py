@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -16,6 +15,7 @@ from urllib.parse import quote
 
 from headrace.cli.mirror_flows import FlowWorker
 from headrace.config.config_files import ConnectorFile
+from headrace.config.state_file import own_state
 from headrace.connect.errors import ConnectError
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.startup import create_or_update
@@ -41,12 +41,7 @@ _REMIND_SECONDS: Final = 600.0
 
 def state_folder(file: Path, chosen: Path | None, environ: Mapping[str, str]) -> Path:
     """The folder of the flows' state files: as *chosen*, or one for each *file* below the user's state directory. Pure."""
-    if chosen is not None:
-        return chosen
-    home = Path(environ.get("HOME", "~")).expanduser()
-    states = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
-    mark = hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:8]
-    return states / "headrace" / f"{file.stem}-{mark}"
+    return own_state(file, environ) if chosen is None else chosen
 
 
 def state_file(folder: Path, flow: str) -> Path:

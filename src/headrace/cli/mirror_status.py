@@ -13,7 +13,6 @@ from headrace.cli.connectors import Status
 from headrace.cli.mirror_flows import FlowWorker
 from headrace.cli.rest_client import RestClient, WorkerError
 from headrace.cli.table import table
-from headrace.mirror.dedicated import SOURCE_CONNECTOR
 from headrace.mirror.flow_status import FlowReader, FlowStatus, PartitionStatus
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.rest.config import Listener, RestConfig
@@ -97,10 +96,7 @@ class FlowWatcher:
 
 
 def _source(flow: FlowWorker) -> MirrorSourceConfig | None:
-    for each in flow.connectors:
-        if each.name == flow.flow.connectors[SOURCE_CONNECTOR]["name"]:
-            return MirrorSourceConfig.parse(each.props)
-    return None
+    return None if flow.source is None else MirrorSourceConfig.parse(flow.source.props)
 
 
 def _url(flow: FlowWorker) -> str | None:

@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 
@@ -144,6 +144,20 @@ class Signals:
 
 FAILED = 1
 _LOOK_SECONDS = 0.2
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def with_log_options(command: _Command) -> _Command:
+    """Add the options of the log's form and level to a command that runs workers."""
+    as_json = click.option("--json-logs", is_flag=True, help="Log one JSON object a line.")
+    level = click.option(
+        "--log-level",
+        type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
+        default="INFO",
+        show_default=True,
+        help="The least level that is logged.",
+    )
+    return as_json(level(command))
 
 
 @click.command()
@@ -151,14 +165,7 @@ _LOOK_SECONDS = 0.2
 @click.argument("connector_configs", type=click.Path(path_type=Path), nargs=-1)
 @click.option("--once", is_flag=True, help="End when everything has been read and committed.")
 @click.option("--only-files", is_flag=True, help="Do not run other stored connectors.")
-@click.option("--json-logs", is_flag=True, help="Log one JSON object a line.")
-@click.option(
-    "--log-level",
-    type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
-    default="INFO",
-    show_default=True,
-    help="The least level that is logged.",
-)
+@with_log_options
 def run(
     worker_config: Path,
     connector_configs: Sequence[Path],

@@ -17,10 +17,15 @@ def state_path(config: WorkerConfig, worker_file: Path, environ: Mapping[str, st
     """
     if config.state_file:
         return worker_file.parent / Path(config.state_file).expanduser()
+    return own_state(worker_file, environ, suffix=".db")
+
+
+def own_state(file: Path, environ: Mapping[str, str], *, suffix: str = "") -> Path:
+    """The path below the user's state directory that belongs to the configuration *file* alone. Pure."""
     home = Path(environ.get("HOME", "~")).expanduser()
     states = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
-    mark = hashlib.sha256(str(worker_file.absolute()).encode()).hexdigest()[:8]
-    return states / "headrace" / f"{worker_file.stem}-{mark}.db"
+    mark = hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:8]
+    return states / "headrace" / f"{file.stem}-{mark}{suffix}"
 
 
 def make_folder(config: WorkerConfig, path: Path) -> None:

@@ -27,7 +27,6 @@ from headrace.task.connector_spec import Delivery, PluginChoice
 # Slots are given this address, so it has to be one that can be connected to.
 _ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
 _LAST_PORT = 65_535
-# As Kafka's own clients read it: a protocol before the address is ignored.
 OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
 """Prefixes of a connector's keys that override the worker's settings of its clients."""
 

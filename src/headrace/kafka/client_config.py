@@ -34,6 +34,7 @@ CONNECTION_PREFIXES: Final = (
 )
 """Prefixes of the keys that say how to reach a cluster whose ``bootstrap.servers`` are known."""
 
+# As Kafka's own clients read it: a protocol before the address is ignored.
 _SERVER: Final = re.compile(
     r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}"
 )
@@ -111,6 +112,11 @@ class ClientConfig:
         return (
             float(self.settings.get("transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)) / 1e3
         )
+
+
+def named_servers(servers: str) -> list[str]:
+    """The brokers that a text with commas names, each as it was given. Pure."""
+    return [each.strip() for each in servers.split(",") if each.strip()]
 
 
 def servers_problem(servers: Sequence[str]) -> str | None:

@@ -29,9 +29,8 @@ from headrace.mirror.filters import group_filter, topic_filter
 from headrace.mirror.formats import Checkpoint, OffsetRange, OffsetSync
 from headrace.mirror.offset_ranges import OffsetRangeStore
 from headrace.mirror.offset_syncs import OffsetSyncStore
-from headrace.mirror.own_topics import PATIENCE_SECONDS
 from headrace.mirror.positions import Flow
-from headrace.mirror.settings import MirrorCheckpointConfig
+from headrace.mirror.settings import PATIENCE_SECONDS, MirrorCheckpointConfig
 from headrace.mirror.topic_tail import TopicTail
 from headrace.mirror.translation import Translation
 

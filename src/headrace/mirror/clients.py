@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
-from headrace.connect.setting import SettingType, parsed
 from headrace.kafka.batches.decoding import Decoding
-from headrace.kafka.client_config import client_config, servers_problem
+from headrace.kafka.client_config import client_config, named_servers, servers_problem
 from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.wire import consumer_settings
 from headrace.kafka.wire.cluster import Cluster, IsolationLevel
+from headrace.kafka.wire.consumer_settings import ISOLATION_LEVELS, checks_crcs
 from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
 from headrace.mirror.client_settings import SERVERS, ClientKind, ClientRole, Side
 from headrace.mirror.settings import MirrorConnectorConfig, MirrorSourceConfig
-
-_ISOLATION: Final = {
-    "read_committed": IsolationLevel.READ_COMMITTED,
-    "read_uncommitted": IsolationLevel.READ_UNCOMMITTED,
-}
 
 
 def source_cluster(config: MirrorSourceConfig, *, task: int | None = None) -> Cluster:
@@ -50,18 +45,14 @@ def target_cluster(
 
 def worker_cluster(config: MirrorConnectorConfig, worker: Mapping[str, str]) -> Cluster | None:
     """The cluster that the tasks write to, if it may be another one than that of the connector's own settings."""
-    own = _target(config, {}).get(SERVERS, "").strip()
-    if not own or not worker or own == worker.get(SERVERS, "").strip():
+    if not _may_be_elsewhere(config, worker):
         return None
     return Cluster(wire_settings(client_config(worker).settings))
 
 
 def worker_admin(config: MirrorConnectorConfig, worker: Mapping[str, str]) -> TopicAdmin | None:
     """As :func:`worker_cluster`, an admin client."""
-    own = _target(config, {}).get(SERVERS, "").strip()
-    if not own or not worker or own == worker.get(SERVERS, "").strip():
-        return None
-    return TopicAdmin(client_config(worker))
+    return TopicAdmin(client_config(worker)) if _may_be_elsewhere(config, worker) else None
 
 
 def target_admin(
@@ -90,27 +81,17 @@ def source_admin(
 
 def isolation(config: MirrorSourceConfig) -> IsolationLevel:
     """Which records of transactions are copied."""
-    return _ISOLATION.get(config.isolation_level, IsolationLevel.READ_COMMITTED)
+    return ISOLATION_LEVELS.get(config.isolation_level, IsolationLevel.READ_COMMITTED)
 
 
 def fetch_settings(config: MirrorSourceConfig) -> FetchSettings:
-    """How much a fetch brings, by the Java consumer's settings; by default more than there, for whole batches."""
-    consumer, usual = _consumer(config), FetchSettings()
-    return FetchSettings(
-        isolation=isolation(config),
-        max_bytes=_number(consumer, "fetch.max.bytes", usual.max_bytes),
-        max_partition_bytes=_number(
-            consumer, "max.partition.fetch.bytes", usual.max_partition_bytes
-        ),
-        min_bytes=_number(consumer, "fetch.min.bytes", usual.min_bytes),
-        max_wait_ms=_number(consumer, "fetch.max.wait.ms", usual.max_wait_ms),
-    )
+    """How much a fetch brings, by the Java consumer's settings."""
+    return consumer_settings.fetch_settings(_consumer(config), isolation(config))
 
 
 def decoding(config: MirrorSourceConfig) -> Decoding:
     """How batches are decoded where something looks at the records."""
-    checks = _consumer(config).get("check.crcs", "true").strip().lower() != "false"
-    return Decoding(with_headers=True, check_crcs=checks)
+    return Decoding(with_headers=True, check_crcs=checks_crcs(_consumer(config)))
 
 
 def client_problems(config: MirrorSourceConfig) -> Iterator[Problem]:
@@ -122,9 +103,9 @@ def client_problems(config: MirrorSourceConfig) -> Iterator[Problem]:
     try:
         fetch_settings(config)
     except ConfigError as error:
-        yield from error.problems
+        yield from ((f"source.consumer.{key}", sentence) for key, sentence in error.problems)
     level = config.isolation_level
-    if level not in _ISOLATION:
+    if level not in ISOLATION_LEVELS:
         reason = f"{level} is no isolation level; it is read_committed or read_uncommitted."
         yield _key(config, Side.SOURCE, ClientKind.CONSUMER, "isolation.level"), reason
 
@@ -146,7 +127,7 @@ def target_problems(config: MirrorConnectorConfig) -> Iterator[Problem]:
 def _problems_of(
     config: MirrorConnectorConfig, side: Side, kind: ClientKind, client: Mapping[str, str]
 ) -> Iterator[Problem]:
-    servers = [each.strip() for each in client.get(SERVERS, "").split(",") if each.strip()]
+    servers = named_servers(client.get(SERVERS, ""))
     if servers and (problem := servers_problem(servers)) is not None:
         yield _key(config, side, kind, SERVERS), problem
         return
@@ -155,6 +136,12 @@ def _problems_of(
     except ConfigError as error:
         for key, sentence in error.problems:
             yield _key(config, side, kind, key), sentence
+
+
+def _may_be_elsewhere(config: MirrorConnectorConfig, worker: Mapping[str, str]) -> bool:
+    """Whether the connector's own settings name the target by other addresses than the *worker*'s."""
+    own = _target(config, {}).get(SERVERS, "").strip()
+    return bool(own and worker) and own != worker.get(SERVERS, "").strip()
 
 
 def _consumer(config: MirrorSourceConfig, task: int | None = None) -> dict[str, str]:
@@ -178,14 +165,3 @@ def _key(config: MirrorConnectorConfig, side: Side, kind: ClientKind, key: str) 
     prefixes = (f"{side.value}.{kind.value}.", f"{kind.value}.", f"{side.value}.cluster.")
     given = (f"{prefix}{key}" for prefix in prefixes)
     return next((each for each in given if each in config.originals), f"{prefixes[0]}{key}")
-
-
-def _number(consumer: Mapping[str, str], key: str, default: int) -> int:
-    try:
-        found = parsed(consumer[key], SettingType.INT) if key in consumer else default
-    except ValueError:
-        found = 0
-    if not isinstance(found, int) or found <= 0:
-        reason = f"{consumer[key]!r} is not a positive whole number."
-        raise ConfigError([(f"source.consumer.{key}", reason)])
-    return found

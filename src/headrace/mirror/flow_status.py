@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
@@ -21,6 +22,7 @@ from headrace.kafka.wire.cluster import (
 )
 from headrace.kafka.wire.fetcher import FetchedRecords, Fetcher, FetchRange, FetchSettings
 from headrace.mirror.clients import isolation, source_cluster, target_cluster
+from headrace.mirror.planning import stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, Position, writer_of
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.subscription import MirrorSubscriber
@@ -98,22 +100,19 @@ class StoredState:
     @classmethod
     def of(cls, config: MirrorSourceConfig, entries: Iterable[GroupEntry]) -> StoredState:
         """*entries*, read as those of the flow that *config* describes. Pure."""
-        flow = Flow.of(config.originals)
         codec = MirrorOffsetCodec(MirrorOffsetCodec.settings(config.originals))
-        positions = dict[TopicPartition, Position]()
+        known = dict[SourcePartition, SourceOffset]()
         foreign = dict[TopicPartition, GroupEntry]()
-        is_discovered = False
         for entry in entries:
             found = codec.source(entry)
             if found is None:
                 foreign[TopicPartition(*entry.place)] = entry
-                continue
-            place = flow.place(found[0])
-            if place is None:
-                is_discovered = True
             else:
-                positions[place] = Position.of(found[1])
-        return cls(positions=positions, foreign=foreign, is_discovered=is_discovered)
+                known[found[0]] = found[1]
+        of_flow = stored(Flow.of(config.originals), known)
+        return cls(
+            positions=of_flow.positions, foreign=foreign, is_discovered=of_flow.is_discovered
+        )
 
 
 def partition_statuses(

@@ -12,15 +12,13 @@ from headrace.mirror.client_settings import ClientRole
 from headrace.mirror.clients import another_cluster, target_admin, worker_admin
 from headrace.mirror.settings import MirrorConnectorConfig
 
-PATIENCE_SECONDS: Final = 15.0
-"""How long a start waits for the answer of a cluster, at most; it is tried again."""
 COMPACTED: Final = {"cleanup.policy": "compact"}
 """The settings of the topics of heartbeats, checkpoints and offset syncs."""
 
 
 def patience(config: MirrorConnectorConfig) -> Deadline:
     """Until when a start waits for a cluster."""
-    return Deadline.after(min(config.admin_timeout_ms / 1e3, PATIENCE_SECONDS))
+    return Deadline.after(config.patience_seconds)
 
 
 def ensure_compacted(

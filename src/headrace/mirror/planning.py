@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from headrace.connect.connector import Explained, Plan, PlanRequest
@@ -22,7 +22,7 @@ from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.positions import DISCOVERED, Flow, Position
-from headrace.mirror.settings import MirrorSourceConfig, same_cluster
+from headrace.mirror.settings import PATIENCE_SECONDS, MirrorSourceConfig, same_cluster
 from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import EPOCH, REMOTE
 from headrace.mirror.starts import (
@@ -38,9 +38,6 @@ from headrace.mirror.subscription import REPORTED, restored
 from headrace.mirror.target import MirrorTarget
 
 _log = logging.getLogger(__name__)
-
-PATIENCE_SECONDS: Final = 15.0
-"""How long a plan waits for an answer of a cluster, at most; a plan that got none is tried again."""
 
 
 class Stored(NamedTuple):

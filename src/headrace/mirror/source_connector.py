@@ -36,7 +36,7 @@ from headrace.mirror.clients import (
     target_cluster,
     worker_cluster,
 )
-from headrace.mirror.planning import PATIENCE_SECONDS, FlowPlanner, stored
+from headrace.mirror.planning import FlowPlanner, stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, check_offsets
 from headrace.mirror.scheduler import Scheduler
 from headrace.mirror.settings import GIVEN_TO_ALL, MirrorSourceConfig
@@ -156,7 +156,7 @@ class MirrorSourceConnector(PlannedConnector):
         source = source_cluster(self._config)
         self._clusters.append(source)
         topics = {place.topic for place in places}
-        known = source.metadata(topics, Deadline.after(self._seconds)).topics
+        known = source.metadata(topics, Deadline.after(self._config.patience_seconds)).topics
         for place in places:
             topic = known.get(place.topic)
             if topic is None or place.partition not in topic.partitions:
@@ -190,11 +190,11 @@ class MirrorSourceConnector(PlannedConnector):
             interval_seconds=config.discovery_seconds,
             max_failures=config.partition_discovery_max_failures,
         )
-        logs = SourceLogs(source, isolation(config), seconds=self._seconds)
+        logs = SourceLogs(source, isolation(config), seconds=self._config.patience_seconds)
         return FlowPlanner(config, logs, self._target(), discoverer)
 
     def _target(self) -> MirrorTarget:
-        config, worker, seconds = self._config, self.context.target, self._seconds
+        config, worker, seconds = self._config, self.context.target, self._config.patience_seconds
         target, writing = target_cluster(config, worker), worker_cluster(config, worker)
         self._clusters += (each for each in (target, writing) if each is not None)
         admins = list[TopicAdmin]()
@@ -206,8 +206,3 @@ class MirrorSourceConnector(PlannedConnector):
 
         clients = TargetClients(target, target_admin(config, worker), writing)
         return MirrorTarget(config, clients, settings_of, seconds=seconds)
-
-    @property
-    def _seconds(self) -> float:
-        """How long an answer of a cluster is waited for."""
-        return min(self._config.admin_timeout_ms / 1e3, PATIENCE_SECONDS)

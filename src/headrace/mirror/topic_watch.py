@@ -12,7 +12,8 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.filters import CopiedTopics
-from headrace.mirror.planning import PATIENCE_SECONDS, Seen
+from headrace.mirror.planning import Seen
+from headrace.mirror.settings import PATIENCE_SECONDS
 from headrace.mirror.source_logs import topics_of
 
 _log = logging.getLogger(__name__)

@@ -189,8 +189,8 @@ class Ownership:
     def take_over(self, *, give_up: Callable[[], bool]) -> None:
         """Fence; then rewrite offsets that others stored under differently encoded keys to headrace's encoding.
 
-        Raises when others use the connector's offset store as something else. Slots write only that encoding. Otherwise one offset would be stored in two forms, and a reader might find
-        only the old one.
+        Slots write only that encoding. Otherwise one offset would be stored in two forms, and a reader might find only the
+        old one. Raises when others use the connector's offset store as something else.
         """
         self.fence(give_up=give_up)
         self._services.offsets.keep_only(self._spec)

@@ -52,8 +52,9 @@ def serving(
     """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
 
     Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *data_plane*, connectors run
-    on Spark. With *once*, they end when everything has been read. *worker_id* is the worker's name in statuses. *validated* are connectors that will be requested, and whose
-    warnings have been logged. A caller that has already opened the state file passes its storage, and closes it.
+    on Spark. With *once*, they end when everything has been read. *worker_id* is the worker's name in statuses. *validated*
+    are connectors that will be requested, and whose warnings have been logged. A caller that has already opened the state
+    file passes its storage, and closes it.
     Raises :class:`~headrace.connect.errors.ConfigError` when another process has the state file.
     """
     with ExitStack() as opened:

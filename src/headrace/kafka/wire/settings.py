@@ -17,7 +17,7 @@ from typing import Any, Final
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from headrace.connect.errors import ConfigError
-from headrace.kafka.client_config import Settings
+from headrace.kafka.client_config import Settings, named_servers
 from headrace.kafka.java_settings import connect_name
 from headrace.key_stores import Pkcs12, load_cert_chain
 
@@ -90,8 +90,7 @@ def _number(settings: Settings, key: str, default: int) -> int:
 
 
 def _addresses(servers: str) -> tuple[tuple[str, int], ...]:
-    named = (each.strip() for each in servers.split(","))
-    return tuple(_address(each) for each in named if each)
+    return tuple(map(_address, named_servers(servers)))
 
 
 def _address(server: str) -> tuple[str, int]:

@@ -18,8 +18,15 @@ from headrace.discovery.enumerator import DataLossPolicy, DiscoveryPolicies, Rec
 from headrace.discovery.settings import DiscoveryConfig, duration_ms
 from headrace.discovery.subscribers import Growth
 from headrace.kafka.batches.decoding import Decoding
-from headrace.kafka.client_config import ClientConfig, client_config, servers_problem
+from headrace.kafka.client_config import (
+    ClientConfig,
+    client_config,
+    named_servers,
+    servers_problem,
+)
+from headrace.kafka.wire import consumer_settings
 from headrace.kafka.wire.cluster import IsolationLevel
+from headrace.kafka.wire.consumer_settings import ISOLATION_LEVELS, checks_crcs
 from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
 from headrace.spark.kafka.client_settings import NUMBERS, OWNED, without_effect
@@ -49,7 +56,7 @@ _NO_TABLE: Final = (
     "Spark hands the options of a table of its catalog to no query. Make a temporary view: CREATE TEMPORARY VIEW … USING `headrace-kafka` "
     "OPTIONS (…), or load().createOrReplaceTempView(…)."
 )
-_ISOLATION: Final = ("read_committed", "read_uncommitted")
+_COMMITTED, _UNCOMMITTED = ISOLATION_LEVELS
 _INT32: Final = 2**31
 
 
@@ -261,22 +268,12 @@ class KafkaSourceOptions(DiscoveryConfig):
     @property
     def isolation(self) -> IsolationLevel:
         """Whether records of open and aborted transactions are left out; they are by default, other than in Spark."""
-        level = self.client_settings.get("isolation.level", _ISOLATION[0])
-        return IsolationLevel(_ISOLATION[::-1].index(level))
+        return ISOLATION_LEVELS[self._isolation_level]
 
     @property
     def fetch_settings(self) -> FetchSettings:
         """How much a fetch brings, by the Java consumer's settings."""
-        usual = FetchSettings()
-        return FetchSettings(
-            isolation=self.isolation,
-            max_bytes=self._number("fetch.max.bytes", usual.max_bytes),
-            max_partition_bytes=self._number(
-                "max.partition.fetch.bytes", usual.max_partition_bytes
-            ),
-            min_bytes=self._number("fetch.min.bytes", usual.min_bytes),
-            max_wait_ms=self._number("fetch.max.wait.ms", usual.max_wait_ms),
-        )
+        return consumer_settings.fetch_settings(self.client_settings, self.isolation)
 
     def policies(self, growth: Growth) -> DiscoveryPolicies:
         """What to do about losses: ``failOnDataLoss`` decides where nothing more exact is set."""
@@ -296,21 +293,21 @@ class KafkaSourceOptions(DiscoveryConfig):
 
         Keys and values that the query leaves out are not copied.
         """
-        checks = self.client_settings.get("check.crcs", "true").strip().lower() != "false"
         return Decoding(
             with_headers=HEADERS in self.read_columns,
             without=frozenset({"key", "value"}).difference(self.read_columns),
-            check_crcs=checks,
+            check_crcs=checks_crcs(self.client_settings),
             max_batch_bytes=self.max_record_batch_bytes,
         )
 
     @property
     def timeout_seconds(self) -> float:
         """How long Kafka may take to answer."""
-        return self._number("default.api.timeout.ms", 60_000) / 1000
+        return int(self.client_settings.get("default.api.timeout.ms", 60_000)) / 1000
 
-    def _number(self, key: str, default: int) -> int:
-        return int(self.client_settings.get(key, default))
+    @property
+    def _isolation_level(self) -> str:
+        return self.client_settings.get("isolation.level", _COMMITTED)
 
     @property
     def read_columns(self) -> tuple[str, ...]:
@@ -367,10 +364,10 @@ class KafkaSourceOptions(DiscoveryConfig):
                 yield f"kafka.{key}", f"The source sets it itself. {problem}"
         yield from self._wrong_numbers()
         yield from self._wrong_columns()
-        if self.client_settings.get("isolation.level", _ISOLATION[0]) not in _ISOLATION:
+        if self._isolation_level not in ISOLATION_LEVELS:
             yield (
                 "kafka.isolation.level",
-                f"It is {_ISOLATION[0]} (the default) or {_ISOLATION[1]}.",
+                f"It is {_COMMITTED} (the default) or {_UNCOMMITTED}.",
             )
         for key in NUMBERS:
             given = self.client_settings.get(key, "1")
@@ -399,7 +396,7 @@ class KafkaSourceOptions(DiscoveryConfig):
 
     def _client_problems(self) -> Iterator[Problem]:
         servers = self.client_settings.get("bootstrap.servers", "")
-        named = [each.strip() for each in servers.split(",") if each.strip()]
+        named = named_servers(servers)
         if not named:
             yield (
                 "kafka.bootstrap.servers",
