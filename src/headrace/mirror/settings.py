@@ -56,6 +56,10 @@ def _start_problem(text: str) -> str | None:
     return "It is earliest, latest, or a time in milliseconds since 1970"
 
 
+PATIENCE_SECONDS: Final = 15.0
+"""How long an answer of a cluster is waited for on the driver, at most; what got none is tried again."""
+
+
 class MirrorConnectorConfig(Config):
     """What the three connectors have in common."""
 
@@ -122,6 +126,11 @@ class MirrorConnectorConfig(Config):
     def policy(self) -> ReplicationPolicy:
         """The policy, configured."""
         return replication_policy(self.originals)
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long the driver waits for an answer of a cluster."""
+        return min(self.admin_timeout_ms / 1e3, PATIENCE_SECONDS)
 
     @property
     def name(self) -> str:
@@ -258,7 +267,8 @@ class MirrorSourceConfig(
     sync_topic_configs_enabled: bool = setting(
         default=True,
         importance="low",
-        doc="Whether remote topics are given the settings of their source topics, also when those change.",
+        doc="Whether remote topics are given the settings of their source topics also when those change. Without effect yet: they "
+        "get them when they are created.",
     )
     sync_topic_configs_interval_seconds: int = setting(
         default=600, kind=_LONG, importance="low", doc="How often, in seconds."
@@ -266,7 +276,8 @@ class MirrorSourceConfig(
     sync_topic_acls_enabled: bool = setting(
         default=True,
         importance="low",
-        doc="Whether those who may read a topic of the source may read its remote topic, too.",
+        doc="Whether those who may read a topic of the source may read its remote topic, too. Without effect yet: rights are not "
+        "copied.",
     )
     sync_topic_acls_interval_seconds: int = setting(
         default=600, kind=_LONG, importance="low", doc="How often, in seconds."
