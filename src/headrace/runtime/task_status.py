@@ -71,14 +71,14 @@ class StatusBoard:
 
         As in Kafka Connect after ``raiseError``, the connector is FAILED, and its tasks are what they are.
         """
-        failure = failure and without_secrets(self._secrets, failure)
-        before, self.failure_in_part = self.failure_in_part, failure
-        if str(before) == str(failure):
+        shown = None if failure is None else without_secrets(self._secrets, failure)
+        before, self.failure_in_part = self.failure_in_part, shown
+        if str(before) == str(shown):
             return False
-        if failure is None:
+        if shown is None:
             self.put(None, State.RUNNING)
         else:
-            self.put(None, State.FAILED, trace="".join(traceback.format_exception(failure)))
+            self.put(None, State.FAILED, trace="".join(traceback.format_exception(shown)))
         return True
 
     def has_tasks(self, tasks: int) -> None:
