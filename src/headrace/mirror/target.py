@@ -187,7 +187,7 @@ class MirrorTarget:
 
     def _known_settings(self) -> frozenset[str]:
         """The settings that topics of the target have, as those of the flow's own topic tell."""
-        found = self._admin.topic_configs([self._internal_topic], self._deadline())
+        found = self._admin.topic_configs([self._internal_topic], self._deadline()).found
         return frozenset(found.get(self._internal_topic, ()))
 
     @property
