@@ -11,6 +11,7 @@ from headrace.connect.errors import FencedError, RecordError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordMetadata
+from headrace.kafka.batches.forwarding import Counted
 from headrace.kafka.errors import LateRefusalError
 from headrace.kafka.refused_records import RefusedRecords
 from headrace.kafka.sender import (
@@ -134,6 +135,12 @@ class MemorySender:
         ]
         known = batches.records
         return sum(each.at_most for each in batches.headers) if known < 0 else known
+
+    @property
+    def counted(self) -> dict[str, Counted]:
+        """It opens none."""
+        found = [each.nbytes for each in self.forwarded]
+        return {"forwarded": Counted(len(found), sum(found))} if found else {}
 
     def set_refused_aside(self) -> None:
         """It refuses none."""

@@ -219,7 +219,7 @@ def test_a_copy_has_the_same_records(
     assert contents(written) == contents(found)
     assert found == java_consumed(judge, bootstrap, remote)
     assert not ends or len(written) == sent
-    assert {None, Reason.SMALL} <= sender.forwarded.keys()
+    assert {"forwarded", Reason.SMALL} <= sender.counted.keys()
 
 
 def test_what_was_copied_where_is_known_before_the_commit(
@@ -261,7 +261,7 @@ def test_the_broker_s_time_becomes_a_producer_s(bootstrap: str, open_sender: Ope
             assert expected == contents(found)
         else:
             assert {1} == {row.timestamp_type for row in found}
-    assert {Reason.LOG_APPEND_TIME} == sender.forwarded.keys()
+    assert {Reason.LOG_APPEND_TIME} == sender.counted.keys()
 
 
 def test_batches_are_split_for_a_topic_that_takes_less(
@@ -278,7 +278,7 @@ def test_batches_are_split_for_a_topic_that_takes_less(
     sender.commit()
 
     assert contents(consumed(bootstrap, topic)) == contents(consumed(bootstrap, remote))
-    assert Reason.TOO_LARGE in sender.forwarded
+    assert Reason.TOO_LARGE in sender.counted
     produce(Producer({"bootstrap.servers": bootstrap}), topic, range(1), size=60_000)
     sender.begin()
     with pytest.raises(UnforwardableError, match=rf"offset 300 of {topic}-0 .*{remote}"):

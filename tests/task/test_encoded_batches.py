@@ -81,6 +81,10 @@ def test_records_and_bytes_are_counted() -> None:
     progress = loop.progress
     assert (4, 4, 4) == (progress.records, progress.committed_records, progress.polled_records)
     assert (100, 100) == (progress.bytes, progress.committed_bytes)
+    assert ({"forwarded": 1}, {"forwarded": 100}) == (
+        progress.copied_batches,
+        progress.copied_bytes,
+    )
     assert ["a.t"] == progress.topics
     assert (1, 4) == (progress.batches.count, progress.batches.total)
 

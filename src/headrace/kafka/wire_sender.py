@@ -27,7 +27,6 @@ from headrace.kafka.batches.forwarding import (
     BatchForwarding,
     Counted,
     ForwardingLimits,
-    Reason,
     runs_of,
 )
 from headrace.kafka.batches.header_sections import lengths
@@ -59,6 +58,7 @@ from headrace.kafka.wire.written_topics import WrittenTopics
 # No topic that anyone uses takes less, so for less than that its limit is not asked for.
 _SURELY_TAKEN_BYTES: Final = 32 << 10
 _UNKNOWN_OFFSET: Final = -1
+_FORWARDED: Final = "forwarded"
 _JAVA_PARTITIONERS: Final = ("murmur2", "murmur2_random")
 
 _Answer = TypeVar("_Answer")
@@ -240,9 +240,12 @@ class WireSender:
         self._refused: list[RefusedRecords] = []
 
     @property
-    def forwarded(self) -> Mapping[Reason | None, Counted]:
-        """How much of what was fetched went on as it was (``None``), and how much was rebuilt, by the reason."""
-        return self._forwarding.counted
+    def counted(self) -> Mapping[str, Counted]:
+        """How much of what was fetched went on as it was (``forwarded``), and how much was rebuilt, by the reason."""
+        return {
+            _FORWARDED if reason is None else reason.value: counted
+            for reason, counted in self._forwarding.counted.items()
+        }
 
     def open(self) -> None:
         """Become the owner of the transactional id, or get a producer id without one."""
