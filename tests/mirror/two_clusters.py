@@ -108,6 +108,7 @@ class TwoClusters:
         self.clock = Clock()
         self.stored: dict[SourcePartition, SourceOffset] = {}
         self.unnamed: list[GroupEntry] = []
+        self.failure: str | None = None
         self.props = dict(PROPS)
         self.set(**settings)
 
@@ -149,11 +150,12 @@ class TwoClusters:
         self.planner = FlowPlanner(config, logs, made, discoverer, clock=self.clock)
 
     def plan(self, slots: int = 2) -> Plan:
-        """The next plan; what it stores is stored."""
+        """The next plan; what it stores is stored, and its *failure* is that of the flow."""
         request = PlanRequest(
             slots=slots, offsets=StoredOffsets(self.stored), unnamed=tuple(self.unnamed)
         )
         plan = self.planner.plan(request)
+        self.failure = None if plan.failure is None else str(plan.failure)
         self.stored |= {place: offset for place, offset in plan.offsets.items() if offset}
         return plan
 
