@@ -41,6 +41,7 @@ PROPERTIES = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     # Compacted topics are looked at every second, and not every 15.
     "log.cleaner.backoff.ms": "1000",
+    "log.cleaner.threads": "2",
 }
 
 

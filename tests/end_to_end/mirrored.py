@@ -249,4 +249,4 @@ class EveryKind:
             self.topics.write(topic, 1)
             return len(committed(self.topics.bootstrap, [topic])[topic][0]) < 55
 
-        until(is_compacted, seconds=90)
+        until(is_compacted, seconds=300)
