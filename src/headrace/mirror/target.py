@@ -14,9 +14,11 @@ from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
 from headrace.mirror.client_settings import Side
 from headrace.mirror.clients import another_cluster
 from headrace.mirror.filters import property_filter
+from headrace.mirror.formats import OffsetRange
 from headrace.mirror.own_topics import COMPACTED
 from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
 from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.topic_tail import TopicTail
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +91,32 @@ class MirrorTarget:
         if wanted:
             self._ensure(wanted, source, copied)
         return {source[name]: said for name, said in self._gone.items() if name in source}
+
+    def copied_before(self, topics: Collection[str]) -> frozenset[str]:
+        """Those of the source's *topics* whose remote topics are gone, and that were copied as far as offset ranges say.
+
+        A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept.
+        """
+        names = {self._copied.remote_topic(each): each for each in topics}
+        existing = self._topics.partitions(frozenset(names))
+        missing = {topic for name, topic in names.items() if name not in existing}
+        return self._topics_in_ranges() & missing if missing else frozenset()
+
+    def _topics_in_ranges(self) -> frozenset[str]:
+        keys = set[bytes | None]()
+        tail = TopicTail(self._cluster, self._internal_topic, keys.clear)
+        try:
+            for columns in tail.read(self._deadline()):
+                keys.update(columns["key"].to_pylist())
+        finally:
+            tail.close()
+        if not tail.is_complete:
+            _log.warning(
+                "The topic %s could not be read to its end in time. A remote topic that was deleted while the connector did not "
+                "run may be taken for a new one, and be copied from its beginning.",
+                self._internal_topic,
+            )
+        return frozenset(OffsetRange.topic_of(each) for each in keys if each is not None)
 
     def _ensure(
         self, wanted: Mapping[str, int], source: Mapping[str, str], copied: Collection[str]
@@ -212,10 +240,14 @@ class MirrorTarget:
             if self._config.on_remote_removed == "fail":
                 self._gone[name] = (
                     f"{found} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
-                    "empty, and copying goes on at the position."
+                    "empty, and copying goes on at the position, or at the beginning where the position is gone with the topic."
                 )
             else:
-                _log.warning("%s It is created again, and copying goes on at the position.", found)
+                _log.warning(
+                    "%s It is created again, and copying goes on at the position, or at the beginning where the position is gone "
+                    "with the topic.",
+                    found,
+                )
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)
