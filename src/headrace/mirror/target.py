@@ -103,18 +103,22 @@ class MirrorTarget:
         return self._topics_in_ranges() & missing if missing else frozenset()
 
     def _topics_in_ranges(self) -> frozenset[str]:
-        keys = set[bytes | None]()
+        keys, reason = set[bytes | None](), "not all of it could be read in time."
         tail = TopicTail(self._cluster, self._internal_topic, keys.clear)
         try:
             for columns in tail.read(self._deadline()):
                 keys.update(columns["key"].to_pylist())
+        except TaskFailedError as error:
+            # Without the right to read it, topics are copied nevertheless.
+            reason = str(error)
         finally:
             tail.close()
         if not tail.is_complete:
             _log.warning(
-                "The topic %s could not be read to its end in time. A remote topic that was deleted while the connector did not "
-                "run may be taken for a new one, and be copied from its beginning.",
+                "A remote topic that was deleted while the connector did not run may be taken for a new one, and its source be "
+                "copied from its beginning, as the topic %s does not say what was copied before: %s",
                 self._internal_topic,
+                reason,
             )
         return frozenset(OffsetRange.topic_of(each) for each in keys if each is not None)
 
