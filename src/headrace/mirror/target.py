@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import TaskFailedError
@@ -120,7 +121,7 @@ class MirrorTarget:
                 self._internal_topic,
                 reason,
             )
-        return frozenset(OffsetRange.topic_of(each) for each in keys if each is not None)
+        return frozenset(_topics_of(keys))
 
     def _ensure(
         self, wanted: Mapping[str, int], source: Mapping[str, str], copied: Collection[str]
@@ -255,3 +256,10 @@ class MirrorTarget:
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)
+
+
+def _topics_of(keys: Iterable[bytes | None]) -> Iterator[str]:
+    """The topics that offset ranges with *keys* are about; the connector of checkpoints reports others than a mirror's."""
+    for key in keys:
+        with suppress(ValueError):
+            yield OffsetRange.topic_of(key or b"")
