@@ -71,6 +71,10 @@ class SentCounts:
         self._bytes += nbytes
         self._topics.add(topic)
 
+    def not_written(self, records: int) -> None:
+        """So many *records* that were sent are not in the transaction after all."""
+        self._records -= records
+
     @property
     def in_transaction(self) -> int:
         """How many records were sent since the last commit."""
@@ -229,6 +233,7 @@ class OffsetCommitter:
         self._lease.check()
         began = self._clock()
         commits = self._pipeline.commits
+        self._counts.not_written(self._pipeline.pass_over_refused())
         commits.settle()
         self._ask_for_updates()
         if self._counts.in_transaction:

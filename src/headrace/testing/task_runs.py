@@ -122,23 +122,22 @@ class LocalRun:
         """Run micro-batches until there is nothing to do; returns what was committed.
 
         A planned connector has nothing to do when its plan is empty, a polled one when a micro-batch has
-        moved no offset. Raises ``AssertionError`` when there is always something to do, and the failure of the last plan once
-        all that it has work for is done.
+        moved no offset. Raises ``AssertionError`` when there is always something to do, and the ``failure`` of the last
+        plan, as a worker's run ends with it, when nothing else is left.
         """
         self._connector.initialize(LocalConnectorContext(StoredOffsets(self._stored)))
         self._connector.start(self._props)
         try:
             for _ in range(_MOST_ROUNDS):
                 if not self._round():
-                    self._raise_failure()
-                    return self.delivered
+                    break
+            else:
+                raise AssertionError(f"still something to do after {_MOST_ROUNDS} rounds")
         finally:
             self._connector.stop()
-        raise AssertionError(f"still something to do after {_MOST_ROUNDS} rounds")
-
-    def _raise_failure(self) -> None:
         if self._failure is not None and self._left != 0:
             raise self._failure
+        return self.delivered
 
     def _round(self) -> bool:
         """One micro-batch; whether there may be more to do."""
@@ -161,8 +160,7 @@ class LocalRun:
         plan = self._connector.plan(PlanRequest(slots=self._slots, offsets=offsets))
         self._store(plan.offsets)
         self._planned = plan.has_work() or bool(plan.offsets)
-        self._followed = plan.followed
-        self._failure = plan.failure
+        self._followed, self._failure = plan.followed, plan.failure
         if self._wait and plan.ask_again_after is not None and not plan.has_work():
             self._wait(plan.ask_again_after)
             self._planned = True
