@@ -100,6 +100,7 @@ def test_refused_records_are_told_and_where_errors_are_tolerated_dead_letters(
     assert flow.is_through([topic])
 
 
+@pytest.mark.slow
 def test_a_remote_topic_deleted_while_nothing_ran_is_told(flow: Mirrored, life: Life) -> None:
     """The broker removes the positions with it, and the ranges say that there were some; others are copied."""
     topic, other = flow.topics.create("t"), flow.topics.create("u")
