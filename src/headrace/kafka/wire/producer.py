@@ -139,7 +139,7 @@ class WireProducer:
         """Get an id and an epoch: earlier owners of the transactional id are fenced, and what is open is aborted.
 
         The same producer may be opened again, outside of transactions: then it must still be the newest owner. With
-        *identity*, which another program has got for this producer, the broker is not asked. Raises
+        *identity*, which another program has got for this producer, the broker is not asked the first time. Raises
         :class:`~headrace.connect.errors.RetriableError` when Kafka did not answer before *deadline*.
         """
         if self._state.phase is Phase.ENDED:
@@ -154,12 +154,15 @@ class WireProducer:
             self._begin_wait()
             version = FIRST_VERSION
             if not self._state.is_transactional:
-                found = identity or self._requests.new_identity(deadline)
+                found = self._requests.new_identity(deadline)
             else:
                 version = self._requests.transaction_version(deadline)
-                found = identity or self._requests.take(
-                    self._state.identity, self._transaction_ms, deadline
-                )
+                own = self._state.identity
+                if own is None and identity is not None:
+                    found = identity
+                else:
+                    # By its own identity: without it, this would take the id from a newer owner.
+                    found = self._requests.take(own, self._transaction_ms, deadline)
         self._state.initialised(found, version=version)
         self._timed_out = None
 
