@@ -118,3 +118,28 @@ def test_refused_records_are_told_and_where_errors_are_tolerated_dead_letters(
     assert ["v12", "v14"] == life.values(letters)
     assert [f"v{each}" for each in range(30) if each not in (12, 14)] == life.values(remote)
     assert flow.is_through([topic])
+
+
+@pytest.mark.slow
+def test_a_remote_topic_deleted_while_nothing_ran_is_told(flow: Mirrored, life: Life) -> None:
+    """The broker removes the positions with it, and the ranges say that there were some; others are copied."""
+    topic, other = flow.topics.create("t"), flow.topics.create("u")
+    for each in (topic, other):
+        flow.topics.write(each, 10)
+    life.connectors.append(flow.connector())
+    assert {} == life.run_once()
+    remote = Topics(flow.target)
+    remote.delete(f"{SOURCE}.{topic}")
+    until(lambda: (topic, 0) not in flow.positions())
+    new = flow.topics.create("v")
+    for each in (other, new):
+        flow.topics.write(each, 5)
+
+    failures = life.run_once()
+
+    assert f"The remote topic {SOURCE}.{topic} is gone" in str(failures[flow.name])
+    assert {(other, 0): 15, (new, 0): 5} == flow.positions()
+    assert f"{SOURCE}.{topic}" not in remote.admin.list_topics(timeout=10).topics
+    life.connectors[:] = [flow.connector({"mirror.on.remote.removed": "continue"})]
+    assert {} == life.run_once()
+    assert {} == flow.differences([topic, other, new])
