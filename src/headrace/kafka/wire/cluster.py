@@ -58,6 +58,7 @@ _FEATURES_VERSIONS: Final = (3, 4)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Whoever has spelt an address wrong should not have to wait for the deadline to see it.
 _SILENT_SECONDS: Final = 5.0
+_REPORT_SECONDS: Final = 1.0
 # Brokers usually know of a change within a tenth of it.
 _BEFORE_ASKING_AGAIN: Final = 0.5
 # The system sends its first packet again after one and after three seconds.
@@ -158,7 +159,7 @@ class Cluster:
         """
         if again:
             time.sleep(deadline.remaining(_BEFORE_ASKING_AGAIN))
-        return self._retried(
+        return self.retried(
             "the metadata of its topics",
             deadline,
             lambda: self._asked_metadata(topics, deadline, again=again),
@@ -184,7 +185,7 @@ class Cluster:
         query.stale = {place.topic for place in wanted if self._leader(place).error is not None}
         for until in (Deadline.after(deadline.remaining() / 2, deadline.clock), deadline):
             try:
-                self._retried(
+                self.retried(
                     "the offsets of its partitions", until, partial(self._list, query, until)
                 )
             except RetriableError:
@@ -294,7 +295,7 @@ class Cluster:
             except UnsupportedApiError:
                 return None
 
-        newer = self._retried(doing, deadline, attempt)
+        newer = self.retried(doing, deadline, attempt)
         named = found if newer is None else group_requests.described(newer)
         return named if named.state else found
 
@@ -305,7 +306,7 @@ class Cluster:
             self._asked_metadata((), deadline)
             found = dict[str, ListedGroup]()
             for address in list(self._brokers.values()):
-                answer = self._ask(
+                answer = self.attempt_at(
                     address,
                     group_requests.list_request(),
                     deadline,
@@ -317,7 +318,7 @@ class Cluster:
                     self._coordinators[each.group_id] = address
             return sorted(found.values())
 
-        return self._retried("a list of its groups", deadline, attempt)
+        return self.retried("a list of its groups", deadline, attempt)
 
     def committed_by_groups(
         self, groups: Collection[str], deadline: Deadline
@@ -333,7 +334,7 @@ class Cluster:
             while left := sorted(set(groups) - found.keys()):
                 asked = self._together(left, deadline)
                 try:
-                    answer = self._ask(
+                    answer = self.attempt_at(
                         self._coordinators[asked[0]],
                         group_requests.several_request(asked),
                         deadline,
@@ -346,7 +347,7 @@ class Cluster:
                     raise
                 found.update(group_requests.entries_by_group(answer, asked[0]))
 
-        self._retried("the committed offsets of groups", deadline, attempt)
+        self.retried("the committed offsets of groups", deadline, attempt)
         return found
 
     def features(self, deadline: Deadline) -> dict[str, int]:
@@ -357,7 +358,7 @@ class Cluster:
 
         def attempt() -> dict[str, int]:
             try:
-                answer = self._ask_any(request, deadline, versions=_FEATURES_VERSIONS)
+                answer = self.attempt_any(request, deadline, versions=_FEATURES_VERSIONS)
             except UnsupportedApiError:
                 return {}
             _raise_error_in(answer)
@@ -367,7 +368,7 @@ class Cluster:
         request = ApiVersionsRequest(
             client_software_name="headrace", client_software_version=__version__
         )
-        return self._retried("its features", deadline, attempt)
+        return self.retried("its features", deadline, attempt)
 
     def ask_any(
         self, request: Message, doing: str, deadline: Deadline, *, versions: Versions
@@ -376,8 +377,8 @@ class Cluster:
 
         *doing* completes "Kafka did not answer …".
         """
-        return self._retried(
-            doing, deadline, lambda: self._ask_any(request, deadline, versions=versions)
+        return self.retried(
+            doing, deadline, lambda: self.attempt_any(request, deadline, versions=versions)
         )
 
     def connect(self, node: int, deadline: Deadline) -> WireConnection:
@@ -402,10 +403,21 @@ class Cluster:
             each.close()
         self._connections.clear()
 
-    def _retried(self, doing: str, deadline: Deadline, attempt: Callable[[], _Answer]) -> _Answer:
-        """What *attempt* returns; retried while that can help."""
-        pause = _FIRST_PAUSE
-        began: float | None = deadline.clock()
+    def retried(
+        self,
+        doing: str,
+        deadline: Deadline,
+        attempt: Callable[[], _Answer],
+        *,
+        waiting: Callable[[str], None] | None = None,
+    ) -> _Answer:
+        """What *attempt* returns; retried while that can help, or when it raises ``RetriableError``.
+
+        *doing* completes "Kafka did not answer …". *waiting* is called with it about once a second, and may end the wait;
+        without it a long wait is logged.
+        """
+        pause, report_at = _FIRST_PAUSE, deadline.clock() + _REPORT_SECONDS
+        began: float | None = deadline.clock() if waiting is None else None
         while True:
             try:
                 return attempt()
@@ -415,6 +427,8 @@ class Cluster:
                         f"Kafka refused {doing}: {refused.where}{refused.error.name}. {refused.error.advice}".strip()
                     ) from refused
                 reason = f"{refused.where}{refused.error.name}"
+            except RetriableError as error:
+                reason = str(error).rstrip(".")
             except (OSError, LoginRefusedError, AnswerTooLargeError, UnsupportedApiError) as error:
                 if (final := unresolvable(error, doing, self._settings)) is not None:
                     raise final from error
@@ -430,6 +444,9 @@ class Cluster:
                     reason,
                 )
                 began = None
+            if waiting is not None and deadline.clock() >= report_at:
+                waiting(doing)
+                report_at = deadline.clock() + _REPORT_SECONDS
             time.sleep(deadline.remaining(pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -446,7 +463,7 @@ class Cluster:
             include_topic_authorized_operations=False,
         )
         avoided = self._answered_last if again else None
-        answer = self._ask_any(request, deadline, versions=_METADATA_VERSIONS, avoided=avoided)
+        answer = self.attempt_any(request, deadline, versions=_METADATA_VERSIONS, avoided=avoided)
         self._cluster_id = answer.cluster_id
         self._brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
         found = {each.name: _topic_metadata(each) for each in answer.topics}
@@ -515,7 +532,7 @@ class Cluster:
                 raise _RefusedError(error_codes.UNSTABLE_OFFSET_COMMIT, str(min(open_ones)))
 
         if places is None or places:
-            self._retried(f"the committed offsets of the group {group!r}", deadline, attempt)
+            self.retried(f"the committed offsets of the group {group!r}", deadline, attempt)
         return found
 
     def _coordinated(
@@ -529,7 +546,7 @@ class Cluster:
         tolerated: _Tolerated | None = None,
     ) -> Message:
         """As :meth:`_at_coordinator`, retried while that can help."""
-        return self._retried(
+        return self.retried(
             doing,
             deadline,
             partial(
@@ -554,7 +571,7 @@ class Cluster:
         """The answer of the group's coordinator to *request*; no error in it but those that are *tolerated*."""
         try:
             address = self._coordinator(group, deadline)
-            answer = self._ask(address, request, deadline, versions=versions)
+            answer = self.attempt_at(address, request, deadline, versions=versions)
             _raise_error_in(answer, tolerated)
         except OSError:
             self._coordinators.pop(group, None)
@@ -578,12 +595,12 @@ class Cluster:
     def _coordinator(self, group: str, deadline: Deadline) -> _Address:
         if group not in self._coordinators:
             request = FindCoordinatorRequest(key=group, key_type=_GROUP)
-            answer = self._ask_any(request, deadline, versions=_COORDINATOR_VERSIONS)
+            answer = self.attempt_any(request, deadline, versions=_COORDINATOR_VERSIONS)
             _raise_error_in(answer)
             self._coordinators[group] = answer.host, answer.port
         return self._coordinators[group]
 
-    def _ask_any(
+    def attempt_any(
         self,
         request: Message,
         deadline: Deadline,
@@ -593,7 +610,7 @@ class Cluster:
     ) -> Message:
         """The answer of the first broker that gives one: those that are connected, then known ones, then the configured.
 
-        The one that is *avoided* is asked last.
+        The one that is *avoided* is asked last. Not retried: what a connection raises is for :meth:`retried` to judge.
         """
         settings = self._settings
         known = dict.fromkeys((*self._connections, *self._brokers.values(), *settings.addresses))
@@ -602,7 +619,7 @@ class Cluster:
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             share = Deadline.after(deadline.remaining() / left, deadline.clock)
             try:
-                answer = self._ask(address, request, share, versions=versions)
+                answer = self.attempt_at(address, request, share, versions=versions)
             except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
                 if unresolvable(error, "", settings) is not None:
                     raise
@@ -648,9 +665,10 @@ class Cluster:
             raise
         return answers, failure
 
-    def _ask(
-        self, address: _Address, request: Message, deadline: Deadline, *, versions: Versions
+    def attempt_at(
+        self, address: tuple[str, int], request: Message, deadline: Deadline, *, versions: Versions
     ) -> Message:
+        """The answer of the broker at *address*; not retried, as :meth:`attempt_any`."""
         share = self._share(deadline)
         try:
             return self._connected(address, share).ask(request, share, versions=versions)
