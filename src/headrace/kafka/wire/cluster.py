@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka.protocol.consumer.group import OffsetFetchRequest
@@ -67,6 +67,7 @@ _GROUP: Final = 0
 _GROUPS_AT_ONCE: Final = 50
 _Address = tuple[str, int]
 _Answer = TypeVar("_Answer")
+_Found = TypeVar("_Found")
 
 
 class IsolationLevel(IntEnum):
@@ -180,23 +181,46 @@ class Cluster:
         the time is over, and then its partitions are LEADER_NOT_AVAILABLE; where no other leader has answered, until the
         deadline, and then the call raises. A retriable error that a leader still gives at the deadline is answered, too.
         """
-        query = _OffsetsQuery(wanted, isolation)
+        query = LeaderQuery(
+            wanted,
+            ListOffsetsRequest,
+            _OFFSETS_VERSIONS,
+            request=partial(_offsets_request, wanted, isolation),
+            parts=_listed_offsets,
+        )
+        self.ask_leaders(query, "the offsets of its partitions", deadline)
+        failed = {**query.refused, **query.unanswered()}
+        errors = {place: ListedOffset(None, error=error) for place, error in failed.items()}
+        return {**query.found, **errors}
+
+    def ask_leaders(
+        self,
+        query: LeaderQuery[_Found],
+        doing: str,
+        deadline: Deadline,
+        *,
+        is_optional: bool = False,
+    ) -> None:
+        """Have *query* answered; *doing* completes "Kafka did not answer …".
+
+        A leader that does not answer is waited for until half of the time is over; where no other one has answered, until
+        the deadline, and then this raises ``RetriableError``. With *is_optional*, brokers that have no such request refuse it
+        with UNSUPPORTED_VERSION; otherwise that raises ``TaskFailedError``.
+        """
         # What is known of the others holds until a leader contradicts it.
-        query.stale = {place.topic for place in wanted if self._leader(place).error is not None}
+        query.stale = {place.topic for place in query.left if self._leader(place).error is not None}
+        attempt = partial(self._ask_what_is_left, query, is_optional=is_optional)
         for until in (Deadline.after(deadline.remaining() / 2, deadline.clock), deadline):
             try:
-                self.retried(
-                    "the offsets of its partitions", until, partial(self._list, query, until)
-                )
+                self.retried(doing, until, partial(attempt, until))
             except RetriableError:
                 is_away = not query.left.keys() <= query.errors.keys()
-                if is_away and query.has_offsets:
+                if is_away and query.found:
                     break
                 if is_away and until is deadline:
                     raise
             else:
                 break
-        return {**query.found, **query.unanswered()}
 
     def committed_offsets(
         self, group: str, partitions: Collection[TopicPartition], deadline: Deadline
@@ -472,7 +496,9 @@ class Cluster:
         self._topics.update(found)
         return ClusterMetadata(answer.cluster_id, self._brokers, found)
 
-    def _list(self, query: _OffsetsQuery, deadline: Deadline) -> None:
+    def _ask_what_is_left(
+        self, query: LeaderQuery[_Found], deadline: Deadline, *, is_optional: bool
+    ) -> None:
         """Ask every leader for what is left, each one before the first answer is waited for; raises when some is left."""
         if query.stale:
             self._asked_metadata(query.stale, deadline)
@@ -481,11 +507,13 @@ class Cluster:
         for place in list(query.left):
             leader = self._leader(place)
             if leader.error is not None:
-                query.settle(place, ListedOffset(None, error=leader.error))
+                query.refuse(place, leader.error)
             else:
                 by_leader[leader.node][place] = leader.epoch
         query.waiting.clear()
-        answers, failure = self._ask_leaders(query, by_leader, deadline)
+        answers, failure = self._leaders_answers(
+            query, by_leader, deadline, is_optional=is_optional
+        )
         for answer in answers:
             query.take(answer)
         query.stale = {place.topic for place in query.left if place not in query.waiting}
@@ -629,11 +657,13 @@ class Cluster:
                 return answer
         raise failure
 
-    def _ask_leaders(
+    def _leaders_answers(
         self,
-        query: _OffsetsQuery,
+        query: LeaderQuery[_Found],
         by_leader: Mapping[int, Mapping[TopicPartition, int]],
         deadline: Deadline,
+        *,
+        is_optional: bool,
     ) -> tuple[list[Message], Exception | None]:
         """The answers of leaders about their partitions, all in flight together, and a failure if there was one."""
         share = self._share(deadline)
@@ -645,10 +675,13 @@ class Cluster:
                 address = self._brokers[node]
                 try:
                     connection = self._connected(address, share)
-                    version = connection.version(ListOffsetsRequest, _OFFSETS_VERSIONS)
-                    request = query.request(places, version)
-                    connection.send(request, share, versions=_OFFSETS_VERSIONS)
+                    query.send(connection, places, share)
                     asked.append(address)
+                except UnsupportedApiError:
+                    if not is_optional:
+                        raise
+                    for place in places:
+                        query.refuse(place, error_codes.UNSUPPORTED_VERSION)
                 except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
                     self._drop(address)
                     failure = error
@@ -710,76 +743,102 @@ class _Leader(NamedTuple):
     error: ErrorCode | None = None
 
 
-class _OffsetsQuery:
-    """What is still to be asked of the leaders, and what they have answered."""
+class LeaderQuery(Generic[_Found]):
+    """What is still to be asked of the leaders of partitions, and what they have answered.
 
-    def __init__(self, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel) -> None:
-        self.left = dict(wanted)
-        self.found: dict[TopicPartition, ListedOffset] = {}
+    *request* makes the one of class *kind* for some of the partitions, which come with the epoch of their leader, in one of
+    *versions*. *parts* are the partitions of an answer, each with its error code and what was found.
+    """
+
+    def __init__(
+        self,
+        wanted: Collection[TopicPartition],
+        kind: Message,
+        versions: Versions,
+        *,
+        request: Callable[[Mapping[TopicPartition, int], int], Message],
+        parts: Callable[[Message], Iterable[tuple[TopicPartition, int, _Found]]],
+    ) -> None:
+        self.left = dict.fromkeys(wanted)
+        self.found: dict[TopicPartition, _Found] = {}
+        self.refused: dict[TopicPartition, ErrorCode] = {}
+        """Those without a leader, and those whose leader gave an error that no retry can resolve."""
         self.errors: dict[TopicPartition, ErrorCode] = {}
+        """The last errors that may pass."""
         self.waiting = set[TopicPartition]()
         """What its leader, which is the right one, answers later."""
         self.stale = set[str]()
         """Topics to ask for metadata of first."""
-        self._isolation = isolation
+        self._kind = kind
+        self._versions = versions
+        self._request = request
+        self._parts = parts
 
-    def request(self, places: Mapping[TopicPartition, int], version: int) -> ListOffsetsRequest:
-        """A request of *version* for *places*, which come with the epoch of their leader."""
-        topic_class = ListOffsetsRequest.ListOffsetsTopic
-        partition_class = topic_class.ListOffsetsPartition
-        topics = [
-            topic_class(
-                name=topic,
-                partitions=[
-                    partition_class(
-                        partition_index=each.partition,
-                        current_leader_epoch=places[each],
-                        timestamp=self._timestamp(each, version),
-                    )
-                    for each in parts
-                ],
-            )
-            for topic, parts in by_topic(places).items()
-        ]
-        return ListOffsetsRequest(
-            replica_id=-1, isolation_level=int(self._isolation), topics=topics
-        )
-
-    def _timestamp(self, place: TopicPartition, version: int) -> int:
-        wanted = self.left[place]
-        # A broker that does not know the word has no remote storage either.
-        return EARLIEST if wanted == EARLIEST_LOCAL and version < _LOCAL_START_VERSION else wanted
+    def send(
+        self, connection: WireConnection, places: Mapping[TopicPartition, int], deadline: Deadline
+    ) -> None:
+        """Ask the leader of *places*, which come with its epoch, and do not wait."""
+        version = connection.version(self._kind, self._versions)
+        connection.send(self._request(places, version), deadline, versions=self._versions)
 
     def take(self, answer: Message) -> None:
         """Take what is settled from a leader's *answer*; what a retry may resolve is left."""
-        for topic in answer.topics:
-            for each in topic.partitions:
-                place = TopicPartition(topic.name, each.partition_index)
-                error = error_code(each.error_code)
-                if error is not None and error.reaction is not Reaction.FAIL:
-                    self.errors[place] = error
-                    if error.reaction is Reaction.RETRY:
-                        self.waiting.add(place)
-                    continue
-                offset = each.offset if error is None and each.offset >= 0 else None
-                self.settle(place, ListedOffset(offset, each.timestamp, each.leader_epoch, error))
+        for place, code, found in self._parts(answer):
+            error = error_code(code)
+            if error is None:
+                self.left.pop(place, None)
+                self.found[place] = found
+            elif error.reaction is Reaction.FAIL:
+                self.refuse(place, error)
+            else:
+                self.errors[place] = error
+                if error.reaction is Reaction.RETRY:
+                    self.waiting.add(place)
 
-    @property
-    def has_offsets(self) -> bool:
-        """Whether a leader has answered with an offset, or that there is none as late as that."""
-        return any(each.error is None for each in self.found.values())
+    def refuse(self, place: TopicPartition, error: ErrorCode) -> None:
+        """*place* is answered with *error*."""
+        self.left.pop(place, None)
+        self.refused[place] = error
 
-    def unanswered(self) -> dict[TopicPartition, ListedOffset]:
+    def unanswered(self) -> dict[TopicPartition, ErrorCode]:
         """What is left, with the last error that its leader gave, if it gave one."""
         away = error_codes.LEADER_NOT_AVAILABLE
-        return {
-            place: ListedOffset(None, error=self.errors.get(place, away)) for place in self.left
-        }
+        return {place: self.errors.get(place, away) for place in self.left}
 
-    def settle(self, place: TopicPartition, offset: ListedOffset) -> None:
-        """*place* is answered."""
-        if self.left.pop(place, None) is not None:
-            self.found[place] = offset
+
+def _offsets_request(
+    wanted: Mapping[TopicPartition, int],
+    isolation: IsolationLevel,
+    places: Mapping[TopicPartition, int],
+    version: int,
+) -> ListOffsetsRequest:
+    # A broker that does not know the word has no remote storage either.
+    replaced = {EARLIEST_LOCAL: EARLIEST} if version < _LOCAL_START_VERSION else {}
+    topic_class = ListOffsetsRequest.ListOffsetsTopic
+    partition_class = topic_class.ListOffsetsPartition
+    topics = [
+        topic_class(
+            name=topic,
+            partitions=[
+                partition_class(
+                    partition_index=each.partition,
+                    current_leader_epoch=places[each],
+                    timestamp=replaced.get(wanted[each], wanted[each]),
+                )
+                for each in parts
+            ],
+        )
+        for topic, parts in by_topic(places).items()
+    ]
+    return ListOffsetsRequest(replica_id=-1, isolation_level=int(isolation), topics=topics)
+
+
+def _listed_offsets(answer: Message) -> Iterator[tuple[TopicPartition, int, ListedOffset]]:
+    for topic in answer.topics:
+        for each in topic.partitions:
+            offset = each.offset if each.offset >= 0 else None
+            listed = ListedOffset(offset, each.timestamp, each.leader_epoch)
+            yield TopicPartition(topic.name, each.partition_index), each.error_code, listed
 
 
 def _topic_metadata(answer: Message) -> TopicMetadata:
