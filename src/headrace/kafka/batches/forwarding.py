@@ -163,7 +163,7 @@ class BatchForwarding:
         )
         for records in _gathered(found):
             try:
-                yield from _encoded(records, how, group[0].reason)
+                yield from encoded_records(records, how, group[0].reason)
             except RecordTooLargeError as error:
                 offset = records["offset"][error.row].as_py()
                 raise UnforwardableError(
@@ -293,7 +293,8 @@ def _gathered(found: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def _encoded(records: pa.Table, how: Encoding, reason: Reason | None) -> Iterator[Prepared]:
+def encoded_records(records: pa.Table, how: Encoding, reason: Reason | None) -> Iterator[Prepared]:
+    """*records*, decoded with their headers, in batches. Raises as :func:`~headrace.kafka.batches.encoding.encoded`."""
     offsets = records["offset"].to_numpy()
     columns = RecordColumns(
         records["timestamp"].to_numpy(),
