@@ -14,7 +14,7 @@ import pytest
 from doubles.cut_connections import CutConnections
 from end_to_end.growing_topics import Records
 from end_to_end.mirror_worker import MirrorWorker
-from end_to_end.mirrored import Mirrored
+from end_to_end.mirrored import SOURCE, Mirrored, committed, with_own_time
 from end_to_end.scene import pause
 from headrace.broker import Broker
 from headrace.broker.broker import FREE_PORTS
@@ -174,3 +174,32 @@ def test_every_record_is_at_the_target_once(  # noqa: PLR0917
     assert flow.is_through(records.names)
     said = worker.said()
     assert not [word for word in FORBIDDEN if word in said], said
+
+
+def test_without_transactions_records_may_be_copied_twice_and_are_never_lost(
+    bootstrap: str, broker: Broker, tmp_path: Path
+) -> None:
+    """What was copied after the last position is copied again."""
+    chance = random.Random(1)
+    flow = Mirrored(Topics(bootstrap), broker.bootstrap)
+    records = Records(flow.topics, chance)
+    records.create(2)
+    idempotent = flow.connector({"transaction.producer.enabled": "false"})
+    worker = MirrorWorker(tmp_path, broker.bootstrap, idempotent)
+    worker.start()
+    try:
+        with records.written():
+            for each in (worker.kill_slot, worker.freeze_slot):
+                advance(flow, worker)
+                each(chance)
+            advance(flow, worker)
+        until(lambda: flow.is_through(records.names) or not worker.is_running, seconds=SECONDS)
+        worker.stop()
+    finally:
+        worker.end()
+
+    assert flow.is_through(records.names), worker.said()
+    found = committed(broker.bootstrap, [f"{SOURCE}.{each}" for each in records.names])
+    for name, partitions in committed(bootstrap, records.names).items():
+        for number, of_partition in with_own_time(partitions).items():
+            assert set(of_partition) == set(found[f"{SOURCE}.{name}"][number]), worker.said()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka.protocol.consumer.group import OffsetFetchRequest
@@ -58,6 +58,7 @@ _FEATURES_VERSIONS: Final = (3, 4)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Whoever has spelt an address wrong should not have to wait for the deadline to see it.
 _SILENT_SECONDS: Final = 5.0
+_REPORT_SECONDS: Final = 1.0
 # Brokers usually know of a change within a tenth of it.
 _BEFORE_ASKING_AGAIN: Final = 0.5
 # The system sends its first packet again after one and after three seconds.
@@ -66,6 +67,7 @@ _GROUP: Final = 0
 _GROUPS_AT_ONCE: Final = 50
 _Address = tuple[str, int]
 _Answer = TypeVar("_Answer")
+_Found = TypeVar("_Found")
 
 
 class IsolationLevel(IntEnum):
@@ -158,7 +160,7 @@ class Cluster:
         """
         if again:
             time.sleep(deadline.remaining(_BEFORE_ASKING_AGAIN))
-        return self._retried(
+        return self.retried(
             "the metadata of its topics",
             deadline,
             lambda: self._asked_metadata(topics, deadline, again=again),
@@ -179,23 +181,46 @@ class Cluster:
         the time is over, and then its partitions are LEADER_NOT_AVAILABLE; where no other leader has answered, until the
         deadline, and then the call raises. A retriable error that a leader still gives at the deadline is answered, too.
         """
-        query = _OffsetsQuery(wanted, isolation)
+        query = LeaderQuery(
+            wanted,
+            ListOffsetsRequest,
+            _OFFSETS_VERSIONS,
+            request=partial(_offsets_request, wanted, isolation),
+            parts=_listed_offsets,
+        )
+        self.ask_leaders(query, "the offsets of its partitions", deadline)
+        failed = {**query.refused, **query.unanswered()}
+        errors = {place: ListedOffset(None, error=error) for place, error in failed.items()}
+        return {**query.found, **errors}
+
+    def ask_leaders(
+        self,
+        query: LeaderQuery[_Found],
+        doing: str,
+        deadline: Deadline,
+        *,
+        is_optional: bool = False,
+    ) -> None:
+        """Have *query* answered; *doing* completes "Kafka did not answer …".
+
+        A leader that does not answer is waited for until half of the time is over; where no other one has answered, until
+        the deadline, and then this raises ``RetriableError``. With *is_optional*, brokers that have no such request refuse it
+        with UNSUPPORTED_VERSION; otherwise that raises ``TaskFailedError``.
+        """
         # What is known of the others holds until a leader contradicts it.
-        query.stale = {place.topic for place in wanted if self._leader(place).error is not None}
+        query.stale = {place.topic for place in query.left if self._leader(place).error is not None}
+        attempt = partial(self._ask_what_is_left, query, is_optional=is_optional)
         for until in (Deadline.after(deadline.remaining() / 2, deadline.clock), deadline):
             try:
-                self._retried(
-                    "the offsets of its partitions", until, partial(self._list, query, until)
-                )
+                self.retried(doing, until, partial(attempt, until))
             except RetriableError:
                 is_away = not query.left.keys() <= query.errors.keys()
-                if is_away and query.has_offsets:
+                if is_away and query.found:
                     break
                 if is_away and until is deadline:
                     raise
             else:
                 break
-        return {**query.found, **query.unanswered()}
 
     def committed_offsets(
         self, group: str, partitions: Collection[TopicPartition], deadline: Deadline
@@ -294,7 +319,7 @@ class Cluster:
             except UnsupportedApiError:
                 return None
 
-        newer = self._retried(doing, deadline, attempt)
+        newer = self.retried(doing, deadline, attempt)
         named = found if newer is None else group_requests.described(newer)
         return named if named.state else found
 
@@ -305,7 +330,7 @@ class Cluster:
             self._asked_metadata((), deadline)
             found = dict[str, ListedGroup]()
             for address in list(self._brokers.values()):
-                answer = self._ask(
+                answer = self.attempt_at(
                     address,
                     group_requests.list_request(),
                     deadline,
@@ -317,7 +342,7 @@ class Cluster:
                     self._coordinators[each.group_id] = address
             return sorted(found.values())
 
-        return self._retried("a list of its groups", deadline, attempt)
+        return self.retried("a list of its groups", deadline, attempt)
 
     def committed_by_groups(
         self, groups: Collection[str], deadline: Deadline
@@ -333,7 +358,7 @@ class Cluster:
             while left := sorted(set(groups) - found.keys()):
                 asked = self._together(left, deadline)
                 try:
-                    answer = self._ask(
+                    answer = self.attempt_at(
                         self._coordinators[asked[0]],
                         group_requests.several_request(asked),
                         deadline,
@@ -346,7 +371,7 @@ class Cluster:
                     raise
                 found.update(group_requests.entries_by_group(answer, asked[0]))
 
-        self._retried("the committed offsets of groups", deadline, attempt)
+        self.retried("the committed offsets of groups", deadline, attempt)
         return found
 
     def features(self, deadline: Deadline) -> dict[str, int]:
@@ -357,7 +382,7 @@ class Cluster:
 
         def attempt() -> dict[str, int]:
             try:
-                answer = self._ask_any(request, deadline, versions=_FEATURES_VERSIONS)
+                answer = self.attempt_any(request, deadline, versions=_FEATURES_VERSIONS)
             except UnsupportedApiError:
                 return {}
             _raise_error_in(answer)
@@ -367,7 +392,7 @@ class Cluster:
         request = ApiVersionsRequest(
             client_software_name="headrace", client_software_version=__version__
         )
-        return self._retried("its features", deadline, attempt)
+        return self.retried("its features", deadline, attempt)
 
     def ask_any(
         self, request: Message, doing: str, deadline: Deadline, *, versions: Versions
@@ -376,8 +401,8 @@ class Cluster:
 
         *doing* completes "Kafka did not answer …".
         """
-        return self._retried(
-            doing, deadline, lambda: self._ask_any(request, deadline, versions=versions)
+        return self.retried(
+            doing, deadline, lambda: self.attempt_any(request, deadline, versions=versions)
         )
 
     def connect(self, node: int, deadline: Deadline) -> WireConnection:
@@ -402,10 +427,21 @@ class Cluster:
             each.close()
         self._connections.clear()
 
-    def _retried(self, doing: str, deadline: Deadline, attempt: Callable[[], _Answer]) -> _Answer:
-        """What *attempt* returns; retried while that can help."""
-        pause = _FIRST_PAUSE
-        began: float | None = deadline.clock()
+    def retried(
+        self,
+        doing: str,
+        deadline: Deadline,
+        attempt: Callable[[], _Answer],
+        *,
+        waiting: Callable[[str], None] | None = None,
+    ) -> _Answer:
+        """What *attempt* returns; retried while that can help, or when it raises ``RetriableError``.
+
+        *doing* completes "Kafka did not answer …". *waiting* is called with it about once a second, and may end the wait;
+        without it a long wait is logged.
+        """
+        pause, report_at = _FIRST_PAUSE, deadline.clock() + _REPORT_SECONDS
+        began: float | None = deadline.clock() if waiting is None else None
         while True:
             try:
                 return attempt()
@@ -415,6 +451,8 @@ class Cluster:
                         f"Kafka refused {doing}: {refused.where}{refused.error.name}. {refused.error.advice}".strip()
                     ) from refused
                 reason = f"{refused.where}{refused.error.name}"
+            except RetriableError as error:
+                reason = str(error).rstrip(".")
             except (OSError, LoginRefusedError, AnswerTooLargeError, UnsupportedApiError) as error:
                 if (final := unresolvable(error, doing, self._settings)) is not None:
                     raise final from error
@@ -430,6 +468,9 @@ class Cluster:
                     reason,
                 )
                 began = None
+            if waiting is not None and deadline.clock() >= report_at:
+                waiting(doing)
+                report_at = deadline.clock() + _REPORT_SECONDS
             time.sleep(deadline.remaining(pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -446,7 +487,7 @@ class Cluster:
             include_topic_authorized_operations=False,
         )
         avoided = self._answered_last if again else None
-        answer = self._ask_any(request, deadline, versions=_METADATA_VERSIONS, avoided=avoided)
+        answer = self.attempt_any(request, deadline, versions=_METADATA_VERSIONS, avoided=avoided)
         self._cluster_id = answer.cluster_id
         self._brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
         found = {each.name: _topic_metadata(each) for each in answer.topics}
@@ -455,7 +496,9 @@ class Cluster:
         self._topics.update(found)
         return ClusterMetadata(answer.cluster_id, self._brokers, found)
 
-    def _list(self, query: _OffsetsQuery, deadline: Deadline) -> None:
+    def _ask_what_is_left(
+        self, query: LeaderQuery[_Found], deadline: Deadline, *, is_optional: bool
+    ) -> None:
         """Ask every leader for what is left, each one before the first answer is waited for; raises when some is left."""
         if query.stale:
             self._asked_metadata(query.stale, deadline)
@@ -464,11 +507,13 @@ class Cluster:
         for place in list(query.left):
             leader = self._leader(place)
             if leader.error is not None:
-                query.settle(place, ListedOffset(None, error=leader.error))
+                query.refuse(place, leader.error)
             else:
                 by_leader[leader.node][place] = leader.epoch
         query.waiting.clear()
-        answers, failure = self._ask_leaders(query, by_leader, deadline)
+        answers, failure = self._leaders_answers(
+            query, by_leader, deadline, is_optional=is_optional
+        )
         for answer in answers:
             query.take(answer)
         query.stale = {place.topic for place in query.left if place not in query.waiting}
@@ -515,7 +560,7 @@ class Cluster:
                 raise _RefusedError(error_codes.UNSTABLE_OFFSET_COMMIT, str(min(open_ones)))
 
         if places is None or places:
-            self._retried(f"the committed offsets of the group {group!r}", deadline, attempt)
+            self.retried(f"the committed offsets of the group {group!r}", deadline, attempt)
         return found
 
     def _coordinated(
@@ -529,7 +574,7 @@ class Cluster:
         tolerated: _Tolerated | None = None,
     ) -> Message:
         """As :meth:`_at_coordinator`, retried while that can help."""
-        return self._retried(
+        return self.retried(
             doing,
             deadline,
             partial(
@@ -554,7 +599,7 @@ class Cluster:
         """The answer of the group's coordinator to *request*; no error in it but those that are *tolerated*."""
         try:
             address = self._coordinator(group, deadline)
-            answer = self._ask(address, request, deadline, versions=versions)
+            answer = self.attempt_at(address, request, deadline, versions=versions)
             _raise_error_in(answer, tolerated)
         except OSError:
             self._coordinators.pop(group, None)
@@ -578,12 +623,12 @@ class Cluster:
     def _coordinator(self, group: str, deadline: Deadline) -> _Address:
         if group not in self._coordinators:
             request = FindCoordinatorRequest(key=group, key_type=_GROUP)
-            answer = self._ask_any(request, deadline, versions=_COORDINATOR_VERSIONS)
+            answer = self.attempt_any(request, deadline, versions=_COORDINATOR_VERSIONS)
             _raise_error_in(answer)
             self._coordinators[group] = answer.host, answer.port
         return self._coordinators[group]
 
-    def _ask_any(
+    def attempt_any(
         self,
         request: Message,
         deadline: Deadline,
@@ -593,7 +638,7 @@ class Cluster:
     ) -> Message:
         """The answer of the first broker that gives one: those that are connected, then known ones, then the configured.
 
-        The one that is *avoided* is asked last.
+        The one that is *avoided* is asked last. Not retried: what a connection raises is for :meth:`retried` to judge.
         """
         settings = self._settings
         known = dict.fromkeys((*self._connections, *self._brokers.values(), *settings.addresses))
@@ -602,7 +647,7 @@ class Cluster:
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             share = Deadline.after(deadline.remaining() / left, deadline.clock)
             try:
-                answer = self._ask(address, request, share, versions=versions)
+                answer = self.attempt_at(address, request, share, versions=versions)
             except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
                 if unresolvable(error, "", settings) is not None:
                     raise
@@ -612,11 +657,13 @@ class Cluster:
                 return answer
         raise failure
 
-    def _ask_leaders(
+    def _leaders_answers(
         self,
-        query: _OffsetsQuery,
+        query: LeaderQuery[_Found],
         by_leader: Mapping[int, Mapping[TopicPartition, int]],
         deadline: Deadline,
+        *,
+        is_optional: bool,
     ) -> tuple[list[Message], Exception | None]:
         """The answers of leaders about their partitions, all in flight together, and a failure if there was one."""
         share = self._share(deadline)
@@ -628,10 +675,13 @@ class Cluster:
                 address = self._brokers[node]
                 try:
                     connection = self._connected(address, share)
-                    version = connection.version(ListOffsetsRequest, _OFFSETS_VERSIONS)
-                    request = query.request(places, version)
-                    connection.send(request, share, versions=_OFFSETS_VERSIONS)
+                    query.send(connection, places, share)
                     asked.append(address)
+                except UnsupportedApiError:
+                    if not is_optional:
+                        raise
+                    for place in places:
+                        query.refuse(place, error_codes.UNSUPPORTED_VERSION)
                 except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
                     self._drop(address)
                     failure = error
@@ -648,9 +698,10 @@ class Cluster:
             raise
         return answers, failure
 
-    def _ask(
-        self, address: _Address, request: Message, deadline: Deadline, *, versions: Versions
+    def attempt_at(
+        self, address: tuple[str, int], request: Message, deadline: Deadline, *, versions: Versions
     ) -> Message:
+        """The answer of the broker at *address*; not retried, as :meth:`attempt_any`."""
         share = self._share(deadline)
         try:
             return self._connected(address, share).ask(request, share, versions=versions)
@@ -692,76 +743,102 @@ class _Leader(NamedTuple):
     error: ErrorCode | None = None
 
 
-class _OffsetsQuery:
-    """What is still to be asked of the leaders, and what they have answered."""
+class LeaderQuery(Generic[_Found]):
+    """What is still to be asked of the leaders of partitions, and what they have answered.
 
-    def __init__(self, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel) -> None:
-        self.left = dict(wanted)
-        self.found: dict[TopicPartition, ListedOffset] = {}
+    *request* makes the one of class *kind* for some of the partitions, which come with the epoch of their leader, in one of
+    *versions*. *parts* are the partitions of an answer, each with its error code and what was found.
+    """
+
+    def __init__(
+        self,
+        wanted: Collection[TopicPartition],
+        kind: Message,
+        versions: Versions,
+        *,
+        request: Callable[[Mapping[TopicPartition, int], int], Message],
+        parts: Callable[[Message], Iterable[tuple[TopicPartition, int, _Found]]],
+    ) -> None:
+        self.left = dict.fromkeys(wanted)
+        self.found: dict[TopicPartition, _Found] = {}
+        self.refused: dict[TopicPartition, ErrorCode] = {}
+        """Those without a leader, and those whose leader gave an error that no retry can resolve."""
         self.errors: dict[TopicPartition, ErrorCode] = {}
+        """The last errors that may pass."""
         self.waiting = set[TopicPartition]()
         """What its leader, which is the right one, answers later."""
         self.stale = set[str]()
         """Topics to ask for metadata of first."""
-        self._isolation = isolation
+        self._kind = kind
+        self._versions = versions
+        self._request = request
+        self._parts = parts
 
-    def request(self, places: Mapping[TopicPartition, int], version: int) -> ListOffsetsRequest:
-        """A request of *version* for *places*, which come with the epoch of their leader."""
-        topic_class = ListOffsetsRequest.ListOffsetsTopic
-        partition_class = topic_class.ListOffsetsPartition
-        topics = [
-            topic_class(
-                name=topic,
-                partitions=[
-                    partition_class(
-                        partition_index=each.partition,
-                        current_leader_epoch=places[each],
-                        timestamp=self._timestamp(each, version),
-                    )
-                    for each in parts
-                ],
-            )
-            for topic, parts in by_topic(places).items()
-        ]
-        return ListOffsetsRequest(
-            replica_id=-1, isolation_level=int(self._isolation), topics=topics
-        )
-
-    def _timestamp(self, place: TopicPartition, version: int) -> int:
-        wanted = self.left[place]
-        # A broker that does not know the word has no remote storage either.
-        return EARLIEST if wanted == EARLIEST_LOCAL and version < _LOCAL_START_VERSION else wanted
+    def send(
+        self, connection: WireConnection, places: Mapping[TopicPartition, int], deadline: Deadline
+    ) -> None:
+        """Ask the leader of *places*, which come with its epoch, and do not wait."""
+        version = connection.version(self._kind, self._versions)
+        connection.send(self._request(places, version), deadline, versions=self._versions)
 
     def take(self, answer: Message) -> None:
         """Take what is settled from a leader's *answer*; what a retry may resolve is left."""
-        for topic in answer.topics:
-            for each in topic.partitions:
-                place = TopicPartition(topic.name, each.partition_index)
-                error = error_code(each.error_code)
-                if error is not None and error.reaction is not Reaction.FAIL:
-                    self.errors[place] = error
-                    if error.reaction is Reaction.RETRY:
-                        self.waiting.add(place)
-                    continue
-                offset = each.offset if error is None and each.offset >= 0 else None
-                self.settle(place, ListedOffset(offset, each.timestamp, each.leader_epoch, error))
+        for place, code, found in self._parts(answer):
+            error = error_code(code)
+            if error is None:
+                self.left.pop(place, None)
+                self.found[place] = found
+            elif error.reaction is Reaction.FAIL:
+                self.refuse(place, error)
+            else:
+                self.errors[place] = error
+                if error.reaction is Reaction.RETRY:
+                    self.waiting.add(place)
 
-    @property
-    def has_offsets(self) -> bool:
-        """Whether a leader has answered with an offset, or that there is none as late as that."""
-        return any(each.error is None for each in self.found.values())
+    def refuse(self, place: TopicPartition, error: ErrorCode) -> None:
+        """*place* is answered with *error*."""
+        self.left.pop(place, None)
+        self.refused[place] = error
 
-    def unanswered(self) -> dict[TopicPartition, ListedOffset]:
+    def unanswered(self) -> dict[TopicPartition, ErrorCode]:
         """What is left, with the last error that its leader gave, if it gave one."""
         away = error_codes.LEADER_NOT_AVAILABLE
-        return {
-            place: ListedOffset(None, error=self.errors.get(place, away)) for place in self.left
-        }
+        return {place: self.errors.get(place, away) for place in self.left}
 
-    def settle(self, place: TopicPartition, offset: ListedOffset) -> None:
-        """*place* is answered."""
-        if self.left.pop(place, None) is not None:
-            self.found[place] = offset
+
+def _offsets_request(
+    wanted: Mapping[TopicPartition, int],
+    isolation: IsolationLevel,
+    places: Mapping[TopicPartition, int],
+    version: int,
+) -> ListOffsetsRequest:
+    # A broker that does not know the word has no remote storage either.
+    replaced = {EARLIEST_LOCAL: EARLIEST} if version < _LOCAL_START_VERSION else {}
+    topic_class = ListOffsetsRequest.ListOffsetsTopic
+    partition_class = topic_class.ListOffsetsPartition
+    topics = [
+        topic_class(
+            name=topic,
+            partitions=[
+                partition_class(
+                    partition_index=each.partition,
+                    current_leader_epoch=places[each],
+                    timestamp=replaced.get(wanted[each], wanted[each]),
+                )
+                for each in parts
+            ],
+        )
+        for topic, parts in by_topic(places).items()
+    ]
+    return ListOffsetsRequest(replica_id=-1, isolation_level=int(isolation), topics=topics)
+
+
+def _listed_offsets(answer: Message) -> Iterator[tuple[TopicPartition, int, ListedOffset]]:
+    for topic in answer.topics:
+        for each in topic.partitions:
+            offset = each.offset if each.offset >= 0 else None
+            listed = ListedOffset(offset, each.timestamp, each.leader_epoch)
+            yield TopicPartition(topic.name, each.partition_index), each.error_code, listed
 
 
 def _topic_metadata(answer: Message) -> TopicMetadata:
