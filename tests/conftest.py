@@ -15,6 +15,7 @@ from headrace.broker import Broker
 from judges.java_judge import JavaJudge, java_judge
 from kafka_sockets import close_abandoned_sockets
 from project import durations, lanes, sampling
+from project.brokers import PROPERTIES
 
 if TYPE_CHECKING:
     from end_to_end.player import Player
@@ -36,12 +37,6 @@ for _context in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
 
 # Spark's JVM lives for minutes here: the optimising compiler would take as much as it gives.
 QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-# A transaction that has outlived its time is ended at once, and not within ten seconds.
-PROPERTIES = {
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-    # Compacted topics are looked at every second, and not every 15.
-    "log.cleaner.backoff.ms": "1000",
-}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -17,7 +17,11 @@ Groups = dict[str, dict[tuple[str, int], GroupEntry]]
 
 @dataclass
 class MemoryGroup:
-    """A ``GroupClient``. *groups* may be those of a ``MemorySender``; while it is *away* nothing is answered."""
+    """A ``GroupClient``. *groups* may be those of a ``MemorySender``; while it is *away* nothing is answered.
+
+    Entries of topics that are *pending* are not seen by who does not name them, as first ones whose transaction has just
+    ended.
+    """
 
     groups: Groups = field(default_factory=dict[str, dict[tuple[str, int], GroupEntry]])
     members: list[GroupMember] = field(default_factory=list[GroupMember])
@@ -25,16 +29,24 @@ class MemoryGroup:
     reads: int = 0
     closed: bool = False
     missing: set[str] = field(default_factory=set[str])
+    pending: set[str] = field(default_factory=set[str])
     meanwhile: Callable[[], object] = lambda: None
 
     def committed_entries(
-        self, group: str, topics: Collection[str] | None, deadline: Deadline
+        self,
+        group: str,
+        topics: Collection[str] | None,
+        deadline: Deadline,
+        *,
+        also: Collection[str] = (),
     ) -> list[GroupEntry]:
-        """All of them."""
+        """All of them but those that are pending; these are waited for if they are named."""
         self._answer()
         self.reads += 1
         assert topics is None, "its topics are not known beforehand"
-        return sorted(self.groups.get(group, {}).values())
+        self.pending -= set(also)
+        found = self.groups.get(group, {}).values()
+        return sorted(each for each in found if each.topic not in self.pending)
 
     def commit_entries(self, group: str, entries: Sequence[GroupEntry], deadline: Deadline) -> None:
         """Replace those of the same places."""

@@ -31,6 +31,7 @@ class MirrorWorker:
         self._folder = folder
         worker = {
             "bootstrap.servers": target,
+            "state.file": str(folder / "state.db"),
             # A mirror has its own.
             "key.converter": "string",
             "value.converter": "string",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
@@ -16,6 +16,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from end_to_end.committed_messages import messages
+from judges.java_judge import JavaJudge
 from spark.kafka.tables import Topics
 from waiting import until
 
@@ -48,6 +49,36 @@ def committed(bootstrap: str, topics: Sequence[str]) -> dict[str, dict[int, list
             Copied(message.key(), message.value(), tuple(headers), *message.timestamp())
         )
     return found
+
+
+def committed_for_java(
+    judge: JavaJudge, bootstrap: str, topics: Mapping[str, Collection[int]]
+) -> dict[str, dict[int, list[Copied]]]:
+    """As :func:`committed`, of these partitions of *topics*, as Java's consumer reads them."""
+
+    def of_partition(topic: str, number: int) -> list[Copied]:
+        records = judge.consumed(
+            topic,
+            partition=number,
+            bootstrap_servers=bootstrap,
+            isolation_level="read_committed",
+        )
+        return [
+            Copied(
+                each["key"],
+                each["value"],
+                tuple((header["key"], header["value"]) for header in each["headers"]),
+                # Java counts from 0.
+                each["timestamp_type"] + TIMESTAMP_CREATE_TIME,
+                each["timestamp"],
+            )
+            for each in records
+        ]
+
+    return {
+        topic: {number: of_partition(topic, number) for number in numbers}
+        for topic, numbers in topics.items()
+    }
 
 
 def with_own_time(records: Mapping[int, Sequence[Copied]]) -> dict[int, list[Copied]]:
@@ -101,12 +132,18 @@ class Mirrored:
             **(settings or {}),
         }
 
-    def differences(self, names: Sequence[str]) -> dict[str, object]:
-        """What is not the same on both sides, by the source's topics."""
+    def differences(
+        self, names: Sequence[str], judge: JavaJudge | None = None
+    ) -> dict[str, object]:
+        """What is not the same on both sides, by the source's topics; *judge* reads the target, too."""
         wanted = committed(self.topics.bootstrap, names)
-        found = committed(self.target, [f"{SOURCE}.{each}" for each in names])
+        remote = [f"{SOURCE}.{each}" for each in names]
+        readings = [committed(self.target, remote)]
+        if judge is not None:
+            readings.append(committed_for_java(judge, self.target, readings[0]))
         return {
             name: (wanted[name], found[f"{SOURCE}.{name}"])
+            for found in readings
             for name in names
             if with_own_time(wanted[name]) != found[f"{SOURCE}.{name}"]
         }
@@ -249,4 +286,4 @@ class EveryKind:
             self.topics.write(topic, 1)
             return len(committed(self.topics.bootstrap, [topic])[topic][0]) < 55
 
-        until(is_compacted, seconds=90)
+        until(is_compacted, seconds=300)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from doubles.cut_connections import CutConnections
 from end_to_end.growing_topics import Records
 from end_to_end.mirror_worker import MirrorWorker
 from end_to_end.mirrored import Mirrored
 from end_to_end.scene import pause
 from headrace.broker import Broker
+from headrace.broker.broker import FREE_PORTS
+from judges.java_judge import JavaJudge
+from project.brokers import PROPERTIES
 from spark.kafka.tables import Topics
 from waiting import until
 
@@ -33,21 +40,55 @@ FORBIDDEN = (
     "has no position",
     "Corrupt",
 )
-PARTS = ("slot", "frozen", "source", "target", "worker")
+PARTS = ("slot", "frozen", "source", "target", "worker", "cut")
+
+
+class Side(NamedTuple):
+    """A cluster, the connections that may be cut, and the address from which a client gets those."""
+
+    broker: Broker
+    connections: CutConnections
+    bootstrap: str
+
+
+@contextmanager
+def side(folder: Path, **features: int) -> Generator[Side]:
+    """A broker with levels of *features*, and with a listener beside its own to which connections can be cut."""
+    port, listens, advertised, controller = random.sample(FREE_PORTS, 4)
+    properties = {
+        **PROPERTIES,
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CUT://127.0.0.1:{listens},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},CUT://127.0.0.1:{advertised}",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
+    levels = {key.replace("_", "."): level for key, level in features.items()}
+    with (
+        CutConnections(advertised, listens) as connections,
+        Broker(folder, port=port, properties=properties, features=levels) as broker,
+    ):
+        yield Side(broker, connections, f"127.0.0.1:{advertised}")
 
 
 @pytest.fixture(scope="module")
-def mortal_source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def mortal_source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
     """The source, as whoever was last has left it."""
-    with Broker(tmp_path_factory.mktemp("source-broker")) as source:
-        yield source
+    with side(tmp_path_factory.mktemp("source-broker")) as made:
+        yield made
 
 
-@pytest.fixture
-def source_broker(mortal_source: Broker) -> Broker:
-    """A running broker besides the target's."""
-    mortal_source.resume()
-    return mortal_source.start()
+@pytest.fixture(scope="module")
+def mortal_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+    """The target, likewise."""
+    with side(tmp_path_factory.mktemp("target-broker")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def first_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+    """A target whose transactions are of the first version: before KIP-890."""
+    with side(tmp_path_factory.mktemp("first-target"), transaction_version=1) as made:
+        yield made
 
 
 def restarted(broker: Broker) -> Callable[[random.Random], None]:
@@ -61,12 +102,19 @@ def restarted(broker: Broker) -> Callable[[random.Random], None]:
     return kill
 
 
+def cut(chance: random.Random, sides: Sequence[Side]) -> None:
+    """What the connections of either carry next arrives in half."""
+    connections = chance.choice(sides).connections
+    until(lambda: connections.cut(chance), seconds=SECONDS)
+
+
 def cases() -> Iterator[object]:
-    """What is hit, one part after the other: more than fifty rounds in all."""
+    """What is hit, one part after the other: more than fifty rounds in all. Every fourth target has old transactions."""
     for seed in range(26):
         chance = random.Random(seed)
         hits = chance.sample(PARTS, 2)
-        yield pytest.param(hits, seed, id=f"{'-'.join(hits)}-{seed}")
+        target = "first_target" if seed % 4 == 3 else "mortal_target"
+        yield pytest.param(target, hits, seed, id=f"{'-'.join(hits)}-{seed}")
 
 
 def advance(flow: Mirrored, worker: MirrorWorker) -> None:
@@ -77,23 +125,36 @@ def advance(flow: Mirrored, worker: MirrorWorker) -> None:
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize(("hits", "seed"), [*cases()])
+@pytest.mark.parametrize(("target", "hits", "seed"), [*cases()])
 def test_every_record_is_at_the_target_once(  # noqa: PLR0917
-    source_broker: Broker, broker: Broker, tmp_path: Path, hits: list[str], seed: int
+    request: pytest.FixtureRequest,
+    mortal_source: Side,
+    judge: JavaJudge,
+    tmp_path: Path,
+    target: str,
+    hits: list[str],
+    seed: int,
 ) -> None:
-    """In order, as the client library reads both; and the group's entries are exactly at the source's ends."""
+    """In order, as both other clients read it; and the group's entries are exactly at the source's ends."""
+    sides: list[Side] = [mortal_source, request.getfixturevalue(target)]
+    brokers = [each.broker for each in sides]
+    for each in brokers:
+        each.resume()
+        each.start()
     chance = random.Random(f"{hits} {seed}")
-    topics = Topics(source_broker.bootstrap)
+    topics = Topics(brokers[0].bootstrap)
     records = Records(topics, chance)
     records.create(2)
-    flow = Mirrored(topics, broker.bootstrap)
-    worker = MirrorWorker(tmp_path, broker.bootstrap, flow.connector())
+    flow = Mirrored(topics, brokers[1].bootstrap)
+    from_there = {"source.cluster.bootstrap.servers": sides[0].bootstrap}
+    worker = MirrorWorker(tmp_path, sides[1].bootstrap, flow.connector(from_there))
     hit = {
         "slot": worker.kill_slot,
         "frozen": worker.freeze_slot,
-        "source": restarted(source_broker),
-        "target": restarted(broker),
+        "source": restarted(brokers[0]),
+        "target": restarted(brokers[1]),
         "worker": worker.kill,
+        "cut": partial(cut, sides=sides),
     }
     worker.start()
     try:
@@ -109,7 +170,7 @@ def test_every_record_is_at_the_target_once(  # noqa: PLR0917
     finally:
         worker.end()
 
-    assert {} == flow.differences(records.names)
+    assert {} == flow.differences(records.names, judge)
     assert flow.is_through(records.names)
     said = worker.said()
     assert not [word for word in FORBIDDEN if word in said], said

@@ -102,6 +102,7 @@ class FakeRun:
         self._watcher = watcher
         self._silent = False
         self._ended = threading.Event()
+        self.failure: Exception | None = None
         self.asked = threading.Event()
         self.thread: threading.Thread | None = None
 
@@ -122,7 +123,7 @@ class FakeRun:
         """End now or, if the stage holds runs, later."""
         self.asked.set()
         if not self._stage.holds:
-            self.end()
+            self.end(self.failure)
 
     def silence(self) -> None:
         """Write no more."""

@@ -211,6 +211,25 @@ def test_a_flow_ends_with_its_first_failure_that_is_final() -> None:
         herder.close()
 
 
+def test_one_that_fails_in_part_ends_no_other_and_is_a_failure_at_the_end() -> None:
+    """Its tasks run on; the exit code shows it all the same."""
+    stage, failure = Stage(), ConnectError("no")
+    stage.kafka.set()
+    herder = stage.new_herder()
+    try:
+        herder.start_only([connector("c"), connector("d")])
+        herder.ready()
+        until(lambda: len(stage.running) == 2)
+        stage.the_run("c").failure = failure
+        assert ["c"] == herder.failed()
+        assert 2 == len(stage.running)
+        herder.ask_to_stop()
+
+        assert {"c": failure} == herder.wait_for_failure()
+    finally:
+        herder.close()
+
+
 def test_one_that_cannot_be_started_ends_the_others() -> None:
     """As one that fails later."""
     stage = Stage()

@@ -76,11 +76,10 @@ class JavaJudge:
         text = request if isinstance(request, str) else json.dumps(request)
         return json.loads(getattr(self._mirror, question)(text))
 
-    def consumed(self, topic: str, **config: str) -> list[dict[str, Any]]:
-        """The records of partition 0 of *topic* that Kafka's own consumer reads, up to the end that it sees."""
-        records = json.loads(
-            self._judge.consume(json.dumps({"topic": topic, "config": _dotted(config)}))
-        )
+    def consumed(self, topic: str, *, partition: int = 0, **config: str) -> list[dict[str, Any]]:
+        """The records of a *partition* of *topic* that Kafka's own consumer reads, up to the end that it sees."""
+        request = {"topic": topic, "partition": partition, "config": _dotted(config)}
+        records = json.loads(self._judge.consume(json.dumps(request)))
         return [_with_bytes(record) for record in records]
 
     def read_batches(self, data: bytes) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ def test_settings_are_read_and_changed_one_by_one(admin: TopicAdmin, name: str):
     """``None`` is the broker's default again, and the others stay."""
     admin.create([topic(name, retention_ms="5000", max_message_bytes="2000000")], soon())
     until(lambda: admin.exists(name, soon()))
-    before = admin.topic_configs([name], soon())[name]
+    before = admin.topic_configs([name], soon()).found[name]
 
     refused = admin.set_topic_configs(
         {name: {"retention.ms": None, "cleanup.policy": "compact"}}, soon()
@@ -81,7 +81,7 @@ def test_settings_are_read_and_changed_one_by_one(admin: TopicAdmin, name: str):
     assert {} == refused
 
     def own() -> dict[str, str | None]:
-        found = admin.topic_configs([name], soon())[name]
+        found = admin.topic_configs([name], soon()).found[name]
         return {key: each.value for key, each in found.items() if each.is_own}
 
     until(lambda: own() == {"max.message.bytes": "2000000", "cleanup.policy": "compact"})
@@ -103,7 +103,7 @@ def test_settings_of_a_topic_that_is_not_there_are_left_out(admin: TopicAdmin, n
     admin.create([topic(name)], soon())
     until(lambda: admin.exists(name, soon()))
 
-    assert [name] == [*admin.topic_configs([name, f"{name}-none"], soon())]
+    assert [name] == [*admin.topic_configs([name, f"{name}-none"], soon()).found]
 
 
 def test_a_setting_of_a_broker_is_read(admin: TopicAdmin):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.mirror.acl_sync import Acl, acls_missing, remote_acls
+from headrace.kafka.wire.acls import Acl
+from headrace.mirror.acl_sync import acls_missing, remote_acls
 from headrace.mirror.settings import MirrorSourceConfig
 
 TOPICS = MirrorSourceConfig.parse(

@@ -182,7 +182,7 @@ def test_mirrormakers_class_reads_what_a_worker_sends(
     assert all(900 < after - before < 3000 for before, after in pairwise(times))
     assert 1 == len(admin.list_topics(timeout=10).topics["heartbeats"].partitions)
     topics = TopicAdmin(client_config({"bootstrap.servers": bootstrap}))
-    settings = topics.topic_configs(["heartbeats"], Deadline.after(30))["heartbeats"]
+    settings = topics.topic_configs(["heartbeats"], Deadline.after(30)).found["heartbeats"]
     assert "compact" == settings["cleanup.policy"].value
 
 

@@ -11,7 +11,8 @@ import pytest
 from headrace.connect.config import Config
 from headrace.kafka.topic_admin import TopicSetting
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.mirror.acl_sync import Acl, remote_acls
+from headrace.kafka.wire.acls import Acl
+from headrace.mirror.acl_sync import remote_acls
 from headrace.mirror.client_settings import ClientKind, ClientRole, Side
 from headrace.mirror.dedicated import GROUP_KEY, dedicated_config
 from headrace.mirror.filters import group_filter, property_filter, topic_filter

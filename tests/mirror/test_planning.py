@@ -20,10 +20,13 @@ U0 = TopicPartition("u", 0)
 
 
 def failure(flow: TwoClusters) -> str:
-    """Why there is no plan."""
-    with pytest.raises(TaskFailedError) as raised:
+    """Why there is no plan, or why some partitions are not in it."""
+    try:
         flow.shares()
-    return str(raised.value)
+    except TaskFailedError as error:
+        return str(error)
+    assert flow.failure is not None
+    return flow.failure
 
 
 @pytest.fixture
@@ -213,8 +216,101 @@ def test_an_end_that_stays_lower_stops(flow: TwoClusters):
     assert "has only those before 30 of what was copied" in failure(flow)
 
 
+def test_a_partition_that_stops_does_not_stop_the_others(flow: TwoClusters):
+    """It joins them when its position is changed, or as soon as it fits again."""
+    flow.copy()
+    first, second = flow.source.topics["t"].values()
+    first.start, first.end = 60, 61
+    second.end = 25
+
+    assert [{T1: 20}] == [share for share in flow.shares() if share]
+    assert flow.failure is not None
+    assert "t-0 is to be copied from offset 50 on" in flow.failure
+    flow.put(T1, flow.position(T1)._replace(next=25))
+    assert [] == flow.shares()
+    assert "t-0 is to be copied" in flow.failure
+
+    flow.put(T0, Position(60))
+    assert 60 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+
+def test_a_partition_that_has_stopped_is_looked_at_again_with_the_next_discovery(flow: TwoClusters):
+    """Not at each plan: the source would be asked for it ten times a second."""
+    flow.copy()
+    flow.source.topics["t"][0].end = 30
+    assert "t-0" in failure(flow)
+    flow.source.topics["t"][0].end = 70
+
+    assert [] == flow.shares()
+    assert flow.failure is not None
+    flow.clock.now += 1000
+    assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+
+def test_a_connector_of_which_all_has_stopped_fails(flow: TwoClusters):
+    """With all of the reasons."""
+    flow.copy()
+    for log in flow.source.topics["t"].values():
+        log.start = log.end = 100
+
+    with pytest.raises(TaskFailedError, match=r"t-0 is to be copied.*t-1 is to be copied"):
+        flow.shares()
+
+
+def test_a_topic_that_is_removed_does_not_stop_the_others(flow: TwoClusters):
+    """By the setting it is a failure, until it is there again."""
+    flow.set(mirror_on_removed="fail")
+    flow.source.create("u", Log(0, 5))
+    flow.copy()
+    flow.source.delete("t")
+    flow.source.topics["u"][0].end = 6
+    flow.clock.now += 1000
+
+    assert [{U0: 5}] == [share for share in flow.shares() if share]
+    assert flow.failure is not None
+    assert "Of the topic t, 2 partitions not on the brokers any more" in flow.failure
+    flow.restart()
+    assert "mirror.on.removed" in failure(flow)
+    flow.source.create("t", Log(0, 50), Log(0, 20))
+    flow.clock.now += 1000
+    assert "The topic t was deleted and created again" in failure(flow)
+    assert "mirror.on.removed" not in failure(flow)
+
+
+def test_a_new_partition_without_its_first_records_stops_alone(flow: TwoClusters):
+    """Until its position is set, or the connector starts again."""
+    flow.copy()
+    flow.source.add(Log(7, 9))
+    flow.source.topics["t"][0].end = 51
+    flow.clock.now += 1000
+
+    assert {T0: 50, T1: 20} == {place: at for share in flow.shares() for place, at in share.items()}
+    assert flow.failure is not None
+    assert "t-2 is new, and the source's log begins at 7 now" in flow.failure
+    assert "mirror.on.lost" in flow.failure
+    flow.put(T2, Position(8))
+    assert T2 in {place for share in flow.shares() for place in share}
+    assert flow.failure is None
+
+
+def test_a_remote_topic_that_is_gone_stops_its_source_alone(flow: TwoClusters):
+    """It is not created again without being asked."""
+    flow.source.create("u", Log(0, 5))
+    flow.copy()
+    flow.target.delete("A.t")
+    flow.source.topics["u"][0].end = 6
+    flow.clock.now += 1000
+
+    assert [{U0: 5}] == [share for share in flow.shares() if share]
+    assert flow.failure is not None
+    assert "The remote topic A.t is gone" in flow.failure
+    assert "A.t" not in flow.target.topics
+
+
 def test_other_partitions_are_stored_before_one_stops(flow: TwoClusters):
-    """The failure comes last."""
+    """The failure comes with each plan."""
     flow.target.create("A.t", Log(0, 5), Log())
 
     plan = flow.plan()

@@ -19,7 +19,7 @@ from headrace.mirror.starts import (
     Start,
     StartRules,
     Stop,
-    stopped,
+    StoppedPartitions,
 )
 
 OLD, NEW = UUID(int=1), UUID(int=2)
@@ -186,7 +186,23 @@ def test_an_entry_of_someone_else_stops_or_is_taken_over():
 
 def test_many_partitions_are_told_by_the_first_few():
     """A sentence is to be read."""
-    problems = {TopicPartition("t", each): f"{each} stops." for each in range(9)}
+    stopped = StoppedPartitions(topics={"u": "u is gone."})
+    stopped.note({TopicPartition("t", each): Stop(f"{each} stops.") for each in range(9)}, {})
 
-    assert ["0 stops.", "1 stops.", "2 stops.", "3 stops.", "4 stops."] == [*stopped(problems)][:5]
-    assert "So are 4 more partitions." == [*stopped(problems)][5]
+    assert (
+        "0 stops. 1 stops. 2 stops. 3 stops. 4 stops. So are 4 more partitions. u is gone."
+        == str(stopped.failure())
+    )
+
+
+def test_a_partition_has_stopped_until_it_is_resolved_or_its_position_is_changed():
+    """Or nobody wants it copied any more."""
+    resolved, moved, unwanted, same = (TopicPartition("t", each) for each in range(4))
+    stopped = StoppedPartitions()
+    positions = {moved: Position(1), same: Position(1)}
+    stopped.note(dict.fromkeys((resolved, moved, unwanted, same), Stop("It stops.")), positions)
+
+    stopped.note({resolved: Resume(Position(3))}, {resolved: Position(3)})
+    stopped.keep({resolved, moved, same}, {**positions, moved: Position(2)})
+
+    assert [same] == [each for each in (resolved, moved, unwanted, same) if each in stopped]

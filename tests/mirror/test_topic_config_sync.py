@@ -9,6 +9,7 @@ from headrace.mirror.topic_config_sync import (
     settings_at_creation,
     settings_changed,
     settings_differing,
+    settings_of_existing,
 )
 
 NO_LIMIT = "9223372036854775807"
@@ -44,6 +45,16 @@ def test_remote_topics_take_what_their_source_topics_took():
     source = {"max.message.bytes": BROKERS, "message.timestamp.before.max.ms": OWN}
     assert necessary_settings(source, known) == {"max.message.bytes": "700", **always}
     assert necessary_settings({"max.message.bytes": DEFAULT}, known) == always
+
+
+def test_a_remote_topic_that_exists_keeps_what_it_needs_and_nothing_that_its_source_topic_lost():
+    """Also where the source's brokers have another value than Kafka's default in their files."""
+    chosen = property_filter({"config.properties.exclude": "segment.*"})
+    source = {"retention.ms": BROKERS, "segment.bytes": BROKERS, "message.timestamp.type": OWN}
+    assert settings_of_existing(source, chosen, {"message.timestamp.type"}) == {
+        "retention.ms": None,
+        "message.timestamp.type": "CreateTime",
+    }
 
 
 def test_nothing_is_sent_that_a_remote_topic_has_already():

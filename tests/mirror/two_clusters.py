@@ -14,7 +14,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicSetting, WantedTopic
+from headrace.kafka.topic_admin import TopicConfigs, TopicSetting, WantedTopic
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import ClusterMetadata, IsolationLevel
 from headrace.kafka.wire.epoch_ends import EpochEnd, EpochEnds
@@ -86,12 +86,10 @@ class Admin:
             self.cluster.add(*(Log() for _ in range(more)), topic=name)
         return {}
 
-    def topic_configs(
-        self, topics: Collection[str], deadline: Deadline
-    ) -> dict[str, dict[str, TopicSetting]]:
+    def topic_configs(self, topics: Collection[str], deadline: Deadline) -> TopicConfigs:
         """As the admin client."""
         setting = TopicSetting(value="CreateTime", is_own=False)
-        return {each: {"message.timestamp.type": setting} for each in topics}
+        return TopicConfigs({each: {"message.timestamp.type": setting} for each in topics}, {})
 
     def broker_setting(self, name: str, deadline: Deadline) -> str | None:
         """As the admin client."""
@@ -110,6 +108,7 @@ class TwoClusters:
         self.clock = Clock()
         self.stored: dict[SourcePartition, SourceOffset] = {}
         self.unnamed: list[GroupEntry] = []
+        self.failure: str | None = None
         self.props = dict(PROPS)
         self.set(**settings)
 
@@ -145,17 +144,18 @@ class TwoClusters:
         made = MirrorTarget(
             config,
             clients,
-            lambda topics: self.admin.topic_configs(topics, Deadline.after(1)),
+            lambda topics: self.admin.topic_configs(topics, Deadline.after(1)).found,
             seconds=10,
         )
         self.planner = FlowPlanner(config, logs, made, discoverer, clock=self.clock)
 
     def plan(self, slots: int = 2) -> Plan:
-        """The next plan; what it stores is stored."""
+        """The next plan; what it stores is stored, and its *failure* is that of the flow."""
         request = PlanRequest(
             slots=slots, offsets=StoredOffsets(self.stored), unnamed=tuple(self.unnamed)
         )
         plan = self.planner.plan(request)
+        self.failure = None if plan.failure is None else str(plan.failure)
         self.stored |= {place: offset for place, offset in plan.offsets.items() if offset}
         return plan
 

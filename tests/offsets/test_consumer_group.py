@@ -120,6 +120,23 @@ def test_offsets_are_committed_and_removed(group: MemoryGroup, offsets: GroupOff
     assert [GroupEntry("a.t", 1, 5, '"a"')] == list(group.groups["copies"].values())
 
 
+def test_first_offsets_of_a_transaction_that_has_just_ended_are_seen(
+    group: MemoryGroup, offsets: GroupOffsets
+) -> None:
+    """Kafka answers its end before the entries are there, and names none that are the first of their partition."""
+    group.groups["copies"] = {}
+    offsets.current()
+
+    class Pending(Noted):
+        def commit_group(self, change: GroupChange) -> None:
+            group.groups["copies"].update({each.place: each for each in change.entries})
+            group.pending.add("a.t")
+
+    offsets.commit({copied(): {"offset": 7}}, Pending())
+
+    assert {copied(): {"offset": 7}} == offsets.current().known()
+
+
 def test_in_a_transaction_the_caller_commits(offsets: GroupOffsets) -> None:
     """And gets the removals apart: Kafka makes them outside of transactions only."""
     noted = Noted()

@@ -13,12 +13,14 @@ from doubles.puppets import SOURCE, PolledPuppet, Puppet, puppet
 from doubles.run_watcher import NoRunWatcher
 from headrace import __version__
 from headrace.connect.connector import ConnectorContext, Plan, PlanRequest
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
 from headrace.kafka.producer import Waiting as WaitingForKafka
 from headrace.observe.events import (
     ConnectorFailed,
+    ConnectorFailedInPart,
+    ConnectorRecovered,
     ConnectorStopped,
     MicroBatchEnded,
     MicroBatchStarted,
@@ -533,6 +535,59 @@ def test_a_connector_that_fails_while_it_waits_for_slots_fails(desks: list[Desk]
 
     assert run.join(20.0)
     assert "lost the source" == str(run.failure)
+
+
+def test_a_part_that_is_not_read_fails_the_connector_and_not_its_tasks(desks: list[Desk]) -> None:
+    """As `raiseError` in Kafka Connect; it is logged once, and over with a plan without it."""
+    lost, seen = TaskFailedError("t-3 is not copied."), list[tuple[str, str]]()
+    failures = iter([lost, TaskFailedError("t-3 is not copied."), None])
+
+    def plan(_: PlanRequest) -> Plan:
+        states = desk.statuses.statuses("c")
+        seen.append((states[None].state, states[0].state))
+        return Plan(failure=next(failures, None))
+
+    desk = Desk(lambda *_: FINISHED, plan, once=False)
+    desks.append(desk)
+    run = desk.start()
+    until(lambda: len(seen) > 3)
+    run.ask_to_stop()
+
+    assert run.join(20.0)
+    failed, running = ("FAILED", "RUNNING"), ("RUNNING", "RUNNING")
+    assert [("RUNNING", "UNASSIGNED"), failed, failed, running] == seen[:4]
+    assert [ConnectorFailedInPart, ConnectorRecovered] == [
+        type(each)
+        for each in desk.events
+        if isinstance(each, ConnectorFailedInPart | ConnectorRecovered)
+    ]
+    assert run.failure is None
+
+
+def test_a_run_whose_work_ends_without_a_part_has_failed(desks: list[Desk]) -> None:
+    """With the last plan's failure."""
+    lost = TaskFailedError("t-3 is not copied.")
+    desk = Desk(lambda *_: FINISHED, lambda _: Plan(failure=lost))
+    desks.append(desk)
+
+    assert lost is desk.run().failure
+    status = desk.statuses.statuses("c")[None]
+    assert ("FAILED", True) == (status.state, "t-3 is not copied." in (status.trace or ""))
+
+
+def test_a_run_that_is_stopped_has_still_failed_in_part(desks: list[Desk]) -> None:
+    """For the exit code; its connector is UNASSIGNED, as any that is stopped."""
+    lost = TaskFailedError("t-3 is not copied.")
+    desk = Desk(lambda *_: FINISHED, lambda _: Plan(failure=lost), once=False)
+    desks.append(desk)
+    run = desk.start()
+    until(lambda: desk.heard(ConnectorFailedInPart))
+    assert lost is run.failure
+    run.ask_to_stop()
+
+    assert run.join(20.0)
+    assert lost is run.failure
+    assert "UNASSIGNED" == desk.statuses.statuses("c")[None].state
 
 
 def test_a_source_that_is_away_is_told_with_its_reason(desks: list[Desk]) -> None:

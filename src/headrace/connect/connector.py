@@ -9,6 +9,7 @@ from enum import Enum
 from typing import ClassVar, Protocol
 
 from headrace.connect.config import Config, Problem
+from headrace.connect.errors import ConnectError
 from headrace.connect.group_offsets import GroupEntry, OffsetGroup
 from headrace.connect.partition import KnownOffsets, OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.record import RecordSchemas
@@ -111,6 +112,10 @@ class Plan:
     those with something to read, and a connector that finds new ones requests a new plan. The plan after that is empty
     only if there is nothing to read in any of them: no Spark job runs then, and the connector is asked for a plan
     every ``headrace.idle.poll.ms``.
+
+    *failure* says why a part of the source is not read although the rest is, as far as the plan has work: the connector is
+    FAILED, with this trace, while its tasks run, until it returns a plan without one. It is logged once. A run that ends with
+    its work, or is stopped by its worker, ends with this failure. Raise it instead where nothing is left to read.
     """
 
     shares: Sequence[Sequence[Split]] = ()
@@ -120,6 +125,7 @@ class Plan:
     ask_again_after: float | None = None
     has_more: bool = False
     followed: bool = False
+    failure: ConnectError | None = None
 
     def has_work(self) -> bool:
         """Whether any slot would have something to read."""

@@ -126,12 +126,15 @@ class Reconciler:
             ) from error
 
     def failures(self) -> Mapping[str, Exception]:
-        """Why connectors have failed, of those that are not restarted."""
-        return {
-            name: self._failures[name]
-            for name, each in self._lifecycles.items()
-            if each.phase is Phase.FAILED
-        }
+        """Why connectors have failed, of those that are not restarted, or do not read a part of their sources."""
+        found = dict[str, Exception]()
+        for name, each in self._lifecycles.items():
+            run = self._runs.get(name)
+            if each.phase is Phase.FAILED:
+                found[name] = self._failures[name]
+            elif each.phase is Phase.RUNNING and run is not None and run.failure is not None:
+                found[name] = run.failure
+        return found
 
     def runs(self) -> Sequence[Run]:
         """The runs that have not ended, for the end of the process."""
@@ -206,7 +209,7 @@ class Reconciler:
 
     def _plan_restart(self, name: str, revision: int) -> bool:
         """Have a connector that has failed restarted later; returns whether it will be."""
-        if self._local.once:
+        if self._local.once or not self._may_start:
             return False
         seconds = self._automatic.pause_after_failure(name)
         if seconds is None:

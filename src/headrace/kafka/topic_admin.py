@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.errors import is_retriable, kafka_error
@@ -33,6 +33,9 @@ _PAUSE_SECONDS: Final = 0.2
 _AT_ONCE: Final = 200
 _FORBIDDEN: Final = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _NO_ANSWER: Final = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+_GONE: Final = "UNKNOWN_TOPIC_OR_PART"
+# Of refusals for the same reason these are enough.
+_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,23 @@ class TopicSetting(NamedTuple):
     is_default: bool = False
 
 
+class TopicConfigs(NamedTuple):
+    """The settings that were *found*, by topic, and why others are *refused*. Topics that do not exist are in neither."""
+
+    found: Mapping[str, Mapping[str, TopicSetting]]
+    refused: Mapping[str, str]
+
+
+def raise_refused(refused: Mapping[str, str]) -> None:
+    """Raise :class:`~headrace.connect.errors.TaskFailedError` with the first reasons of *refused*, if there are any."""
+    if not refused:
+        return
+    shown = [refused[name] for name in sorted(refused)[:_SHOWN]]
+    more = len(refused) - len(shown)
+    rest = f" The same is so for {more} more topics." if more else ""
+    raise TaskFailedError(f"{' '.join(shown)}{rest}")
+
+
 class TopicAdmin(KafkaAdmin):
     """See :class:`~headrace.kafka.admin.KafkaAdmin`. Requests for many topics go on when one of them is refused.
 
@@ -83,7 +103,14 @@ class TopicAdmin(KafkaAdmin):
             ]
             return self._client.create_topics(new, request_timeout=seconds)
 
-        return self._each(ask, by_name, "the creation of", deadline, done=("TOPIC_ALREADY_EXISTS",))
+        return self._each(
+            ask,
+            by_name,
+            "the creation of",
+            deadline,
+            right="Create",
+            done=("TOPIC_ALREADY_EXISTS",),
+        )
 
     def grow(self, partitions: Mapping[str, int], deadline: Deadline) -> dict[str, str]:
         """Give topics more partitions, so that each has that many; one that has them already is left as it is."""
@@ -93,13 +120,24 @@ class TopicAdmin(KafkaAdmin):
             return self._client.create_partitions(more, request_timeout=seconds)
 
         return self._each(
-            ask, partitions, "more partitions of", deadline, done=("INVALID_PARTITIONS",)
+            ask,
+            partitions,
+            "more partitions of",
+            deadline,
+            right="Alter",
+            done=("INVALID_PARTITIONS",),
         )
 
-    def topic_configs(
-        self, topics: Collection[str], deadline: Deadline
-    ) -> dict[str, dict[str, TopicSetting]]:
-        """The settings of *topics* that this client may see; the others are left out."""
+    def topic_names(self, deadline: Deadline) -> frozenset[str]:
+        """The topics that there are, as far as this client may see them."""
+
+        def ask(seconds: float) -> frozenset[str]:
+            return frozenset(self._client.list_topics(timeout=seconds).topics)
+
+        return self._answered(ask, "the list of topics", deadline)
+
+    def topic_configs(self, topics: Collection[str], deadline: Deadline) -> TopicConfigs:
+        """The settings of *topics*."""
         found = dict[str, dict[str, TopicSetting]]()
 
         def ask(names: Sequence[str], seconds: float) -> Mapping[str, Future[Any]]:
@@ -110,13 +148,24 @@ class TopicAdmin(KafkaAdmin):
         def take(name: str, answer: Mapping[str, ConfigEntry]) -> None:
             found[name] = {key: _setting(entry) for key, entry in answer.items()}
 
-        self._each(ask, topics, "the settings of", deadline, take=take)
-        return found
+        refused = self._each(
+            ask,
+            topics,
+            "the settings of",
+            deadline,
+            right="DescribeConfigs",
+            done=(_GONE,),
+            take=take,
+        )
+        return TopicConfigs(found, refused)
 
     def set_topic_configs(
         self, changes: Mapping[str, Mapping[str, str | None]], deadline: Deadline
     ) -> dict[str, str]:
-        """Set settings of topics, and leave the others as they are; ``None`` is the broker's default again."""
+        """Set settings of topics, and leave the others as they are; ``None`` is the broker's default again.
+
+        All of a topic's are refused together. Topics that do not exist are passed over.
+        """
 
         def ask(names: Sequence[str], seconds: float) -> Mapping[str, Future[Any]]:
             resources = [
@@ -130,7 +179,14 @@ class TopicAdmin(KafkaAdmin):
             answers = self._client.incremental_alter_configs(resources, request_timeout=seconds)
             return {each.name: answer for each, answer in answers.items()}
 
-        return self._each(ask, changes, "a change of the settings of", deadline)
+        return self._each(
+            ask,
+            changes,
+            "a change of the settings of",
+            deadline,
+            right="AlterConfigs",
+            done=(_GONE,),
+        )
 
     def broker_setting(self, name: str, deadline: Deadline) -> str | None:
         """The setting *name* of one of the brokers; ``None`` where this client may not see it, or there is none."""
@@ -157,10 +213,14 @@ class TopicAdmin(KafkaAdmin):
         doing: str,
         deadline: Deadline,
         *,
+        right: str,
         done: tuple[str, ...] = (),
         take: Callable[[str, Any], None] = lambda _name, _answer: None,
     ) -> dict[str, str]:
-        """Ask about each of *topics* until the answer is not one that a retry may change; why some were refused."""
+        """Ask about each of *topics* until the answer is not one that a retry may change; why some were refused.
+
+        *right* is the operation on a topic that it takes; errors that *done* names are none.
+        """
         left, refused = sorted(topics), dict[str, str]()
         while left:
             again = dict[str, KafkaError]()
@@ -176,7 +236,7 @@ class TopicAdmin(KafkaAdmin):
                         if is_retriable(error):
                             again[name] = error
                         elif error.name() not in done:
-                            refused[name] = _refusal(error, doing, name)
+                            refused[name] = _refusal(error, doing, name, right)
             left = sorted(again)
             if left and deadline.expired:
                 raise self._late(again[left[0]], doing, left[0])
@@ -191,11 +251,11 @@ class TopicAdmin(KafkaAdmin):
         )
 
 
-def _refusal(error: KafkaError, doing: str, topic: str) -> str:
+def _refusal(error: KafkaError, doing: str, topic: str, right: str) -> str:
     found = f"Kafka refused {doing} topic {topic!r}: {error.str().rstrip('.')} ({error.name()})."
     if error.name() not in _FORBIDDEN:
         return found
-    return f"{found} Grant this client Create, Alter, DescribeConfigs and AlterConfigs on it, or do it yourself."
+    return f"{found} Grant this client {right} on it."
 
 
 def _setting(entry: ConfigEntry) -> TopicSetting:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
+from headrace.kafka.wire.acls import Acl
 from headrace.mirror.filters import CopiedTopics
 
 TOPIC: Final = "TOPIC"
@@ -13,18 +14,6 @@ ALLOW: Final = "ALLOW"
 ALL: Final = "ALL"
 READ: Final = "READ"
 WRITE: Final = "WRITE"
-
-
-class Acl(NamedTuple):
-    """That *principal* at *host* may (``ALLOW``) or may not (``DENY``) do something with a resource; Kafka's own words."""
-
-    resource: str
-    name: str
-    pattern: str
-    principal: str
-    host: str
-    operation: str
-    permission: str
 
 
 def remote_acls(acls: Iterable[Acl], topics: CopiedTopics) -> tuple[Acl, ...]:

@@ -8,6 +8,7 @@ from typing import Final
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_admin import TopicAdmin
 from headrace.mirror.client_settings import ClientRole
 from headrace.mirror.clients import another_cluster, target_admin, worker_admin
 from headrace.mirror.settings import MirrorConnectorConfig
@@ -41,7 +42,7 @@ def ensure_compacted(
 
 def checked_target_admin(
     config: MirrorConnectorConfig, worker: Mapping[str, str], role: ClientRole, deadline: Deadline
-) -> KafkaAdmin:
+) -> TopicAdmin:
     """An admin client of the target, which is the cluster that the tasks write to.
 
     *worker* is as for :func:`~headrace.mirror.clients.target_cluster`. Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -32,7 +32,7 @@ from headrace.mirror.starts import (
     Start,
     StartRules,
     Stop,
-    stopped,
+    StoppedPartitions,
 )
 from headrace.mirror.subscription import REPORTED, restored
 from headrace.mirror.target import MirrorTarget
@@ -106,6 +106,9 @@ class FlowPlanner:
         self._before: dict[TopicPartition, Position] = {}
         self._recommit_at: float | None = None
         self._told = set[str]()
+        self._removed: dict[str, str] = {}
+        self._begin_late = set[TopicPartition]()
+        self._stopped = StoppedPartitions()
         self._seen = Seen()
         self._known: Mapping[SourcePartition, SourceOffset] = {}
         self._stored = Stored({}, {}, is_discovered=False)
@@ -119,16 +122,19 @@ class FlowPlanner:
         """What to store, or what to copy from now on.
 
         Starts, and positions that the rules move, are stored before anything is copied: a plan does one of the two. All
-        partitions are compared with the source whenever copying begins, and copied until another plan is due. Raises
-        :class:`~headrace.connect.errors.TaskFailedError` with what stops partitions, once everything else is stored.
+        partitions are compared with the source whenever copying begins, and copied until another plan is due. Those that the
+        rules stop are left out, and are the plan's failure. Raises :class:`~headrace.connect.errors.TaskFailedError` when
+        nothing is left to copy, once everything else is stored.
         """
         if not self._has_begun:
             self._target.check_group()
             self._has_begun = True
         found = self._read(request.offsets)
         enumerator = self._discovered(found)
-        splits = {split.place: split for split in enumerator.unassigned()}
-        self._ensure_topics(splits, found)
+        splits = self._with_remote_topics(
+            {split.place: split for split in enumerator.unassigned()}, found
+        )
+        self._stopped.keep(splits, found.positions)
         begun = self._begun(splits, found, request.unnamed)
         self._before |= found.positions
         changes = self._changes(splits, found, begun)
@@ -137,8 +143,7 @@ class FlowPlanner:
         if changes or self._is_recommit_due():
             changes = {**self._recommitted(found), **changes}
         if changes:
-            return Plan(offsets=changes)
-        _raise_stopped(begun)
+            return Plan(offsets=changes, failure=self._stopped.failure())
         return self._copied(splits, found, request.slots)
 
     def _read(self, offsets: KnownOffsets) -> Stored:
@@ -152,27 +157,44 @@ class FlowPlanner:
         self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored, slots: int
     ) -> Plan:
         """All partitions, if there is anything to read in one of them; or positions that have to be moved first."""
-        positions = {place: each for place, each in found.positions.items() if place in splits}
+        positions = {
+            place: each
+            for place, each in found.positions.items()
+            if place in splits and not self._stays_stopped(place)
+        }
         ends = self._source.readable_ends(positions)
-        is_behind = any(end > positions[place].next for place, end in ends.items())
         # An end below a position is looked into: records may be lost, or a transaction be open before a start.
         is_moved = any(end != positions[place].next for place, end in ends.items())
         if self._has_compared and not is_moved:
-            return Plan()
+            return Plan(failure=self._failure(splits))
         logs = self._source.logs(positions)
         starts = {
             place: self._rules.resumed(place, positions[place], log) for place, log in logs.items()
         }
         changes = self._changes(splits, found, starts)
         if changes:
-            return Plan(offsets=changes)
-        _raise_stopped(starts)
+            return Plan(offsets=changes, failure=self._stopped.failure())
+        failure = self._failure(splits)
         self._has_compared = True
-        self._see(are_left_out=len(logs) < len(splits))
-        if not is_behind:
-            return Plan()
+        going = [place for place in splits if place not in self._stopped]
+        self._see(are_left_out=any(place not in logs for place in going))
+        copied = [place for place in going if place in logs]
+        if not any(place in ends and ends[place] > positions[place].next for place in copied):
+            return Plan(failure=failure)
         self._has_shared = True
-        return Plan(shares=self._shares(sorted(logs), found, slots), followed=True)
+        shares = self._shares(sorted(copied), found, slots)
+        return Plan(shares=shares, followed=True, failure=failure)
+
+    def _stays_stopped(self, place: TopicPartition) -> bool:
+        """Whether *place* has stopped, and is not to be looked at again yet."""
+        return self._has_compared and place in self._stopped
+
+    def _failure(self, splits: Mapping[TopicPartition, PartitionSplit]) -> TaskFailedError | None:
+        """Why partitions are not copied although others are; raised where no others are left."""
+        failure = self._stopped.failure()
+        if failure is not None and all(place in self._stopped for place in splits):
+            raise failure
+        return failure
 
     def explained(self, request: PlanRequest) -> Iterator[Explained]:
         """What plans would do with each partition that is copied now; nothing is created or stored."""
@@ -203,6 +225,8 @@ class FlowPlanner:
                 reason=problem,
                 fails=problem is not None,
             )
+        for topic, problem in self._removed.items():
+            yield Explained(name=topic, reason=problem, fails=True)
 
     # Discovery.
 
@@ -215,7 +239,9 @@ class FlowPlanner:
         if is_due or self._has_shared or not self._has_discovered:
             self._has_shared = False
             result = self._discoverer.discover(self._enumerator, Deadline.after(PATIENCE_SECONDS))
-            self._check_findings(result.findings)
+            self._note_findings(result.findings)
+            # What has stopped is looked at again from time to time, also while nothing else moves.
+            self._has_compared &= not (is_due and self._stopped.failure())
             self._has_discovered = self._has_discovered or result.comparison is not None
             self._target.doubt()
             self._see()
@@ -225,19 +251,17 @@ class FlowPlanner:
         topics = self._source.topics(self._topics_copied)
         self._seen = Seen(topics, self._recommit_at, are_left_out=are_left_out)
 
-    def _check_findings(self, findings: Iterable[Finding]) -> None:
-        """Raise for losses of topics by the settings; those of a partition with a position are its own."""
+    def _note_findings(self, findings: Iterable[Finding]) -> None:
+        """Keep losses of topics that the settings do not allow; those of a partition with a position are its own."""
         for each in findings:
             if each.change is Change.REMOVED and self._config.on_removed == "fail":
-                raise TaskFailedError(
-                    f"{each.sentence} Set mirror.on.removed to continue to copy the others."
+                self._removed[each.topic] = (
+                    f"{each.sentence} Set mirror.on.removed to continue if that was intended."
                 )
             # What the first discovery of a process finds may only be subscribed to since then.
             is_loss = each.change is Change.TRUNCATED and self._has_discovered
             if is_loss and self._config.on_lost == "fail":
-                raise TaskFailedError(
-                    f"{each.sentence} Set mirror.on.lost to continue to copy what is left."
-                )
+                self._begin_late |= {TopicPartition(each.topic, one) for one in each.partitions}
 
     def _has_to_note_discovery(self, enumerator: PartitionEnumerator, found: Stored) -> bool:
         """Whether the first discovery is over, with a start for each partition that it has found, and that is not stored."""
@@ -248,12 +272,19 @@ class FlowPlanner:
 
     # Topics.
 
-    def _ensure_topics(self, splits: Collection[TopicPartition], found: Stored) -> None:
+    def _with_remote_topics(
+        self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored
+    ) -> dict[TopicPartition, PartitionSplit]:
+        """Those of *splits* whose remote topic is there; it is created and grown, but where the settings forbid it."""
         topics = {place.topic for place in splits}
         copied = {place.topic for place in (*found.positions, *self._before) if place in splits}
         self._target.ensure_internal()
         self._check_two_clusters()
-        self._target.ensure({each: self._source.partitions(each) for each in topics}, copied)
+        gone = self._target.ensure({each: self._source.partitions(each) for each in topics}, copied)
+        for topic in topics:
+            self._removed.pop(topic, None)
+        self._stopped.topics = {**self._removed, **gone}
+        return {place: split for place, split in splits.items() if place.topic not in gone}
 
     def _check_two_clusters(self) -> None:
         one, other = self._source.cluster_id, self._target.cluster_id
@@ -269,22 +300,22 @@ class FlowPlanner:
         unnamed: Sequence[GroupEntry],
     ) -> dict[TopicPartition, Start]:
         """What the rules say of partitions without a position."""
-        remote = {place: self._remote(place) for place in splits if place not in found.positions}
+        remote = {
+            place: self._remote(place)
+            for place in splits
+            if place not in found.positions and not self._stays_stopped(place)
+        }
         ends = self._target.ends(remote.values())
         others = {TopicPartition(*each.place): each for each in unnamed}
-        return {
-            place: self._rules.without(
-                place,
-                RemotePartition(
-                    other,
-                    ends[other],
-                    others.get(other),
-                    is_shared=self._config.policy.is_heartbeats_topic(place.topic),
-                ),
-            )
-            for place, other in remote.items()
-            if other in ends
-        }
+        starts = dict[TopicPartition, Start]()
+        for place, other in remote.items():
+            if place in self._begin_late:
+                starts[place] = self._rules.begins_late(place, splits[place].start)
+            elif other in ends:
+                is_shared = self._config.policy.is_heartbeats_topic(place.topic)
+                seen = RemotePartition(other, ends[other], others.get(other), is_shared=is_shared)
+                starts[place] = self._rules.without(place, seen)
+        return starts
 
     def _changes(
         self,
@@ -292,8 +323,9 @@ class FlowPlanner:
         found: Stored,
         starts: Mapping[TopicPartition, Start],
     ) -> dict[SourcePartition, SourceOffset]:
-        """The positions that are to be stored before anything is copied; what has to be told of them is."""
+        """The positions that are to be stored before anything is copied; what has to be told of them is, and who stops noted."""
         self._tell(starts.values())
+        self._stopped.note(starts, found.positions)
         changes = dict[SourcePartition, SourceOffset]()
         for place, start in starts.items():
             position = None
@@ -365,9 +397,3 @@ class FlowPlanner:
     def _remote(self, place: TopicPartition) -> TopicPartition:
         remote = self._policy.remote_topic(self._flow.source, place.topic)
         return TopicPartition(remote, place.partition)
-
-
-def _raise_stopped(starts: Mapping[TopicPartition, Start]) -> None:
-    problems = {place: one.problem for place, one in starts.items() if isinstance(one, Stop)}
-    if problems:
-        raise TaskFailedError(" ".join(stopped(problems)))

@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic, raise_refused
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
 from headrace.mirror.filters import ConfigPropertyFilter
 from headrace.mirror.topic_config_sync import necessary_settings, settings_at_creation
 
 _log = logging.getLogger(__name__)
-
-_SHOWN: Final = 3
 
 
 class RemoteTopic(NamedTuple):
@@ -96,9 +94,9 @@ class RemoteTopics:
         """
         changes = topic_changes(wanted, existing, replication=self._replication)
         if changes.created:
-            self._check(self._admin.create(changes.created.values(), self._deadline()))
+            raise_refused(self._admin.create(changes.created.values(), self._deadline()))
         if changes.grown:
-            self._check(self._admin.grow(changes.grown, self._deadline()))
+            raise_refused(self._admin.grow(changes.grown, self._deadline()))
         if not (changes.created or changes.grown):
             return
         for name, topic in changes.created.items():
@@ -127,14 +125,6 @@ class RemoteTopics:
                     f"The brokers of the target do not know all of the remote topic {lacking[0]} yet."
                 )
             is_again = True
-
-    def _check(self, refused: Mapping[str, str]) -> None:
-        if not refused:
-            return
-        shown = [refused[name] for name in sorted(refused)[:_SHOWN]]
-        more = len(refused) - len(shown)
-        rest = f" The same is so for {more} more topics." if more else ""
-        raise TaskFailedError(f"{' '.join(shown)}{rest}")
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)

@@ -267,8 +267,8 @@ class MirrorSourceConfig(
     sync_topic_configs_enabled: bool = setting(
         default=True,
         importance="low",
-        doc="Whether remote topics are given the settings of their source topics also when those change. Without effect yet: they "
-        "get them when they are created.",
+        doc="Whether remote topics are given the settings of their source topics also when those change, and not only when they "
+        "are created.",
     )
     sync_topic_configs_interval_seconds: int = setting(
         default=600, kind=_LONG, importance="low", doc="How often, in seconds."
@@ -276,8 +276,7 @@ class MirrorSourceConfig(
     sync_topic_acls_enabled: bool = setting(
         default=True,
         importance="low",
-        doc="Whether those who may read a topic of the source may read its remote topic, too. Without effect yet: rights are not "
-        "copied.",
+        doc="Whether remote topics are given the ACLs of their source topics, but for those to write.",
     )
     sync_topic_acls_interval_seconds: int = setting(
         default=600, kind=_LONG, importance="low", doc="How often, in seconds."

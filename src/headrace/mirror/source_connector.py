@@ -65,16 +65,18 @@ class MirrorSourceConnector(PlannedConnector):
         self._clusters: list[Cluster] = []
         self._planner = self._planned_by() if self._config.enabled else None
         self._watch: TopicWatch | None = None
-        self._upkeep = upkeep(self._config)
+        self._upkeep = upkeep(self._config, self.context.target)
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.mirror.planning.FlowPlanner`; nothing where the flow is not enabled."""
         if self._planner is None:
             return Plan()
-        self._upkeep.start()
         if self._watch is None:
             self._watch = self._watched(self._planner)
-        return self._planner.plan(request)
+        found = self._planner.plan(request)
+        # What it looks after is there only now.
+        self._upkeep.start()
+        return found
 
     def explain(self, request: PlanRequest) -> Iterator[Explained]:
         """The partitions that are copied, with the source offsets that are left; nothing is created or stored."""
@@ -202,7 +204,7 @@ class MirrorSourceConnector(PlannedConnector):
         def settings_of(topics: Collection[str]) -> Mapping[str, Mapping[str, TopicSetting]]:
             if not admins:
                 admins.append(source_admin(config))
-            return admins[0].topic_configs(topics, Deadline.after(seconds))
+            return admins[0].topic_configs(topics, Deadline.after(seconds)).found
 
         clients = TargetClients(target, target_admin(config, worker), writing)
         return MirrorTarget(config, clients, settings_of, seconds=seconds)

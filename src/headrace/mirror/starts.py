@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from headrace.connect.errors import TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
 from headrace.discovery.state import topic_id_text
@@ -125,6 +126,14 @@ class StartRules:
             return self._stop(place, found, "expired")
         return Begin(f"{found} It is copied as if it were new.")
 
+    def begins_late(self, place: TopicPartition, start: int | None) -> Stop:
+        """Do not copy a new *place* whose log has lost its beginning and is from *start* on now."""
+        found = (
+            f"{place} is new, and the source's log begins at {start} now: what was before it was deleted before the partition "
+            "was found."
+        )
+        return self._stop(place, found, "lost")
+
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
         at, parting = position.next, _parting(position, log)
         stamped = _stamped(position, log)
@@ -158,12 +167,56 @@ class StartRules:
         return f"headrace offsets set {self.connector} {source} '{{\"offset\":LAST}}'"
 
 
-def stopped(problems: Mapping[TopicPartition, str]) -> Iterator[str]:
-    """The sentences about partitions that stop, one for each of the first few, and how many more there are."""
-    shown = sorted(problems)[:_SHOWN]
-    yield from (problems[each] for each in shown)
-    if len(problems) > len(shown):
-        yield f"So are {len(problems) - len(shown)} more partitions."
+@dataclass(slots=True)
+class StoppedPartitions:
+    """The partitions that are not copied until someone decides, with the positions that they had when they stopped.
+
+    *topics* are whole topics that are gone at the source or on the target, by their names at the source, and why nothing of
+    them is copied.
+    """
+
+    topics: Mapping[str, str] = field(default_factory=dict[str, str])
+    _stops: dict[TopicPartition, tuple[Position | None, str]] = field(
+        default_factory=dict[TopicPartition, tuple[Position | None, str]]
+    )
+
+    def __contains__(self, place: TopicPartition) -> bool:
+        return place in self._stops
+
+    def note(
+        self, starts: Mapping[TopicPartition, Start], positions: Mapping[TopicPartition, Position]
+    ) -> None:
+        """These partitions have been compared with the clusters: those that stop do, and the others do not any more."""
+        for place, start in starts.items():
+            if isinstance(start, Stop):
+                self._stops[place] = (positions.get(place), start.problem)
+            else:
+                self._stops.pop(place, None)
+
+    def keep(
+        self, places: Collection[TopicPartition], positions: Mapping[TopicPartition, Position]
+    ) -> None:
+        """Forget those that are not to be copied any more, and those whose position was changed."""
+        self._stops = {
+            place: (position, problem)
+            for place, (position, problem) in self._stops.items()
+            if place in places and position == positions.get(place)
+        }
+
+    def failure(self) -> TaskFailedError | None:
+        """The error that says why each of the first few stops, and how many more do."""
+        problems = [self._stops[place][1] for place in sorted(self._stops)]
+        sentences = [
+            *_first(problems, "partitions"),
+            *_first([self.topics[each] for each in sorted(self.topics)], "topics"),
+        ]
+        return TaskFailedError(" ".join(sentences)) if sentences else None
+
+
+def _first(problems: Sequence[str], noun: str) -> Iterator[str]:
+    yield from problems[:_SHOWN]
+    if len(problems) > _SHOWN:
+        yield f"So are {len(problems) - _SHOWN} more {noun}."
 
 
 def _stamped(position: Position, log: SourceLog) -> Position:

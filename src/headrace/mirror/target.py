@@ -61,6 +61,7 @@ class MirrorTarget:
         self._internal = self._own(config.mirror_offset_ranges_topic_replication_factor)
         self._syncs = self._own(config.offset_syncs_topic_replication_factor)
         self._ensured: dict[str, int] = {}
+        self._gone: dict[str, str] = {}
 
     @property
     def cluster_id(self) -> str | None:
@@ -70,25 +71,33 @@ class MirrorTarget:
     def doubt(self) -> None:
         """Look again whether topics are there that were there before."""
         self._ensured.clear()
+        self._gone.clear()
 
-    def ensure(self, topics: Mapping[str, int], copied: Collection[str]) -> None:
+    def ensure(self, topics: Mapping[str, int], copied: Collection[str]) -> dict[str, str]:
         """Make sure that the remote topics are there of the source's *topics*, each of which has so many partitions.
 
-        Of *copied* ones records have been copied before. Raises :class:`~headrace.connect.errors.TaskFailedError` when the
-        remote topic of one of them is gone, if the settings say so, and for two topics of one remote name.
+        Of *copied* ones records have been copied before. Where the remote topic of one of them is gone, it is not created if
+        the settings say so; returns why, by the source's topics. Raises :class:`~headrace.connect.errors.TaskFailedError` for
+        two topics of one remote name.
         """
         source = self._by_remote_name(topics)
         wanted = {
             name: topics[topic]
             for name, topic in source.items()
-            if self._ensured.get(name, 0) < topics[topic]
+            if self._ensured.get(name, 0) < topics[topic] and name not in self._gone
         }
-        if not wanted:
-            return
+        if wanted:
+            self._ensure(wanted, source, copied)
+        return {source[name]: said for name, said in self._gone.items() if name in source}
+
+    def _ensure(
+        self, wanted: Mapping[str, int], source: Mapping[str, str], copied: Collection[str]
+    ) -> None:
         existing = self._topics.partitions(frozenset(wanted))
-        self._check_removed(
+        self._note_removed(
             [name for name in wanted if name not in existing and source[name] in copied]
         )
+        wanted = {name: count for name, count in wanted.items() if name not in self._gone}
         missing = {name: source[name] for name in wanted if name not in existing}
         settings = self._settings_at_creation(missing) if missing else {}
         self._topics.ensure(
@@ -178,7 +187,7 @@ class MirrorTarget:
 
     def _known_settings(self) -> frozenset[str]:
         """The settings that topics of the target have, as those of the flow's own topic tell."""
-        found = self._admin.topic_configs([self._internal_topic], self._deadline())
+        found = self._admin.topic_configs([self._internal_topic], self._deadline()).found
         return frozenset(found.get(self._internal_topic, ()))
 
     @property
@@ -197,17 +206,16 @@ class MirrorTarget:
             found[name] = topic
         return found
 
-    def _check_removed(self, gone: Collection[str]) -> None:
-        if not gone:
-            return
-        name = min(gone)
-        found = f"The remote topic {name} is gone from the target, and its source has been copied before."
-        if self._config.on_remote_removed == "fail":
-            raise TaskFailedError(
-                f"{found} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
-                "empty, and copying goes on at the position."
-            )
-        _log.warning("%s It is created again, and copying goes on at the position.", found)
+    def _note_removed(self, gone: Collection[str]) -> None:
+        for name in sorted(gone):
+            found = f"The remote topic {name} is gone from the target, and its source has been copied before."
+            if self._config.on_remote_removed == "fail":
+                self._gone[name] = (
+                    f"{found} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
+                    "empty, and copying goes on at the position."
+                )
+            else:
+                _log.warning("%s It is created again, and copying goes on at the position.", found)
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)

@@ -56,6 +56,26 @@ def necessary_settings(
     return {name: value for name, value in needed.items() if name in known}
 
 
+def settings_of_existing(
+    source: Mapping[str, TopicSetting], chosen: ConfigPropertyFilter, known: Collection[str]
+) -> dict[str, str | None]:
+    """What the settings of a remote topic that exists are to be: those *chosen* of its source's, and what it needs.
+
+    *known* as for :func:`necessary_settings`. What the source topic has from its brokers' files is theirs; MirrorMaker leaves what
+    it had of its own before.
+    """
+    of_brokers = {
+        name: None
+        for name, found in source.items()
+        if found.is_static and not found.is_read_only and chosen.copies(name)
+    }
+    return {
+        **of_brokers,
+        **settings_changed(source, chosen),
+        **necessary_settings(source, known),
+    }
+
+
 def settings_differing(
     wanted: Mapping[str, str | None], remote: Mapping[str, TopicSetting]
 ) -> dict[str, str | None]:

@@ -1,22 +1,41 @@
-"""What the driver of a mirror does at intervals beside copying."""
+"""What the driver of a mirror does at intervals beside copying: topics' settings and ACLs follow those of the source."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Final
 
+from headrace.connect.errors import TaskFailedError
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_admin import TopicAdmin, raise_refused
+from headrace.kafka.wire.acls import create_acls, topic_acls
+from headrace.mirror.acl_sync import acls_missing, remote_acls
 from headrace.mirror.client_settings import ClientRole, Side
-from headrace.mirror.clients import source_admin
-from headrace.mirror.own_topics import ensure_compacted, patience
+from headrace.mirror.clients import source_admin, source_admin_cluster, target_cluster
+from headrace.mirror.filters import property_filter
+from headrace.mirror.offset_ranges import retention_ms
+from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
 from headrace.mirror.scheduler import Scheduled, Scheduler
 from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.topic_config_sync import settings_differing, settings_of_existing
+
+_log = logging.getLogger(__name__)
+
+# What the interval of the sync of settings is by default.
+_RANGES_SECONDS: Final = 600.0
 
 
-def upkeep(config: MirrorSourceConfig) -> Scheduler:
-    """All of it for one connector; nothing is connected before it starts."""
-    return Scheduler(config.name, [*_jobs(config)])
+def upkeep(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Scheduler:
+    """All of it for one connector; nothing is connected before it starts.
+
+    *worker* says how an admin client of the worker's reaches the cluster that is written to.
+    """
+    sync = TopicSync(config, worker)
+    return Scheduler(config.name, [*_jobs(config, sync)], closed=sync.close)
 
 
-def _jobs(config: MirrorSourceConfig) -> Iterator[Scheduled]:
+def _jobs(config: MirrorSourceConfig, sync: TopicSync) -> Iterator[Scheduled]:
     is_at_source = config.offset_syncs_topic_location == Side.SOURCE.value
     if config.emit_offset_syncs_enabled and is_at_source:
         what = (
@@ -24,6 +43,14 @@ def _jobs(config: MirrorSourceConfig) -> Iterator[Scheduled]:
             "written without it (emit.offset-syncs.enabled, offset-syncs.topic.location),"
         )
         yield Scheduled(what, lambda: _ensure_syncs(config))
+    if config.sync_configs_seconds is not None:
+        what = "the sync of remote topics' settings (sync.topic.configs.enabled)"
+        yield Scheduled(what, sync.sync_configs, config.sync_configs_seconds)
+    if config.sync_acls_seconds is not None:
+        what = "the sync of remote topics' ACLs (sync.topic.acls.enabled)"
+        yield Scheduled(what, sync.sync_acls, config.sync_acls_seconds)
+    what = f"a change of how long topic {sync.ranges_topic} keeps offset ranges"
+    yield Scheduled(what, sync.keep_ranges, config.sync_configs_seconds or _RANGES_SECONDS)
 
 
 def _ensure_syncs(config: MirrorSourceConfig) -> None:
@@ -34,3 +61,142 @@ def _ensure_syncs(config: MirrorSourceConfig) -> None:
         replication=config.offset_syncs_topic_replication_factor,
         key="offset-syncs.topic.replication.factor",
     )
+
+
+class TopicSync:
+    """Changes remote topics, and the topic of offset ranges, after they were created. Used by one thread.
+
+    Nothing is connected before the first call. Each raises :class:`~headrace.connect.errors.RetriableError` when a cluster does
+    not answer in time, and :class:`~headrace.connect.errors.TaskFailedError` for what it refuses, once all else is done.
+    """
+
+    def __init__(self, config: MirrorSourceConfig, worker: Mapping[str, str]) -> None:
+        self._config = config
+        self._worker = worker
+        self._copied = config.topics_copied
+        self.ranges_topic = config.policy.offset_ranges_topic(config.source_cluster_alias)
+        self._source_admin: TopicAdmin | None = None
+        self._target_admin: TopicAdmin | None = None
+        self._source_cluster = source_admin_cluster(config, ClientRole.REPLICATION_SOURCE_ADMIN)
+        self._target_cluster = target_cluster(config, worker)
+        self._has_told_no_authorizer = False
+
+    def sync_configs(self) -> None:
+        """Give remote topics the settings of their source topics, as MirrorMaker's ``syncTopicConfigs`` does."""
+        deadline = patience(self._config)
+        source, target = self._source(), self._target(deadline)
+        there = target.topic_names(deadline)
+        remote = {
+            name: topic
+            for topic in source.topic_names(deadline)
+            if self._copied.copies(topic) and (name := self._copied.remote_topic(topic)) in there
+        }
+        of_source = source.topic_configs(remote.values(), deadline)
+        of_remote = target.topic_configs(remote, deadline)
+        chosen = property_filter(self._config.originals)
+        changes = dict[str, dict[str, str | None]]()
+        for name, has in of_remote.found.items():
+            if remote[name] in of_source.found:
+                wanted = settings_of_existing(of_source.found[remote[name]], chosen, has)
+                changes[name] = settings_differing(wanted, has)
+        refused = self._change(target, changes, deadline)
+        raise_refused({**of_source.refused, **of_remote.refused, **refused})
+
+    def sync_acls(self) -> None:
+        """Create the ACLs of remote topics that follow from those of the source, as ``syncTopicAcls`` does; none is removed."""
+        deadline = patience(self._config)
+        found = topic_acls(self._source_cluster, deadline)
+        if found is None:
+            self._tell_no_authorizer()
+            return
+        wanted = remote_acls(found, self._copied)
+        if not wanted:
+            return
+        # Which checks that it is the worker's cluster.
+        self._target(deadline)
+        existing = topic_acls(self._target_cluster, deadline)
+        if existing is None:
+            raise TaskFailedError(
+                f"The brokers of the target have no authorizer, so that the {len(wanted)} ACLs of remote topics cannot be created "
+                "there. Configure authorizer.class.name there, or set sync.topic.acls.enabled to false."
+            )
+        missing = acls_missing(wanted, frozenset(existing))
+        if missing:
+            create_acls(self._target_cluster, missing, deadline)
+            topics = {each.name for each in missing}
+            _log.info("%d ACLs of %d remote topics were created.", len(missing), len(topics))
+
+    def keep_ranges(self) -> None:
+        """Have the topic of offset ranges keep them as long as the longest retention of the topics that they speak of.
+
+        Nobody's offsets in copied heartbeats matter.
+        """
+        deadline = patience(self._config)
+        target = self._target(deadline)
+        there = target.topic_names(deadline)
+        if self.ranges_topic not in there:
+            return
+        remote = {each for each in there if self._is_spoken_of(each)}
+        configs = target.topic_configs({self.ranges_topic, *remote}, deadline)
+        # Of a topic that may not be looked at, ranges could be gone too early.
+        raise_refused(configs.refused)
+        found = dict(configs.found)
+        has = found.pop(self.ranges_topic, {})
+        longest = retention_ms(
+            {name: each.value for name, each in settings.items()} for settings in found.values()
+        )
+        change = settings_differing({"retention.ms": str(longest)}, has)
+        raise_refused(self._change(target, {self.ranges_topic: change}, deadline))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._source_cluster.close()
+        self._target_cluster.close()
+
+    def _is_spoken_of(self, topic: str) -> bool:
+        policy = self._config.policy
+        upstream = policy.upstream_topic(topic) if self._copied.is_own(topic) else None
+        return (
+            upstream is not None
+            and self._copied.copies(upstream)
+            and not policy.is_heartbeats_topic(topic)
+        )
+
+    def _change(
+        self,
+        target: TopicAdmin,
+        changes: Mapping[str, Mapping[str, str | None]],
+        deadline: Deadline,
+    ) -> dict[str, str]:
+        """Make *changes* of topics' settings that are not empty; why some were refused."""
+        needed = {topic: change for topic, change in changes.items() if change}
+        if not needed:
+            return {}
+        refused = target.set_topic_configs(needed, deadline)
+        for topic in needed.keys() - refused.keys():
+            told = (
+                f"{name}={'the default' if value is None else value}"
+                for name, value in sorted(needed[topic].items())
+            )
+            _log.info("Settings of topic %s were changed: %s", topic, ", ".join(told))
+        return refused
+
+    def _tell_no_authorizer(self) -> None:
+        if not self._has_told_no_authorizer:
+            self._has_told_no_authorizer = True
+            _log.info(
+                "Connector %s: the brokers of the source have no authorizer, so that there are no ACLs for remote topics. They are "
+                "not looked for with sync.topic.acls.enabled=false.",
+                self._config.name,
+            )
+
+    def _source(self) -> TopicAdmin:
+        self._source_admin = self._source_admin or source_admin(self._config)
+        return self._source_admin
+
+    def _target(self, deadline: Deadline) -> TopicAdmin:
+        if self._target_admin is None:
+            self._target_admin = checked_target_admin(
+                self._config, self._worker, ClientRole.REPLICATION_TARGET_ADMIN, deadline
+            )
+        return self._target_admin

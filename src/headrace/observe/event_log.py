@@ -18,6 +18,8 @@ _LINES: Mapping[type[Event], tuple[int, str]] = {
     events.ConnectorStarted: (logging.INFO, "The connector runs"),
     events.ConnectorStopped: (logging.INFO, "The connector has stopped"),
     events.ConnectorFailed: (logging.ERROR, "The connector has failed"),
+    events.ConnectorFailedInPart: (logging.ERROR, "A part of the source is not read"),
+    events.ConnectorRecovered: (logging.INFO, "All of the source is read again"),
     events.MicroBatchStarted: (logging.DEBUG, "A micro-batch starts"),
     events.SlotClaimed: (logging.DEBUG, "A slot has claimed its work"),
     events.SlotProgress: (logging.DEBUG, "The slots are working"),

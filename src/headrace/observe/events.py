@@ -30,6 +30,21 @@ class ConnectorFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorFailedInPart:
+    """A part of a connector's source is not read, and needs someone to decide; the rest is read."""
+
+    connector: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorRecovered:
+    """All of a connector's source is read again, after :class:`ConnectorFailedInPart`."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchStarted:
     """Work was distributed to slots; *total_bytes* is its size, if that is known.
 
@@ -212,6 +227,8 @@ Event = (
     ConnectorStarted
     | ConnectorStopped
     | ConnectorFailed
+    | ConnectorFailedInPart
+    | ConnectorRecovered
     | MicroBatchStarted
     | SlotClaimed
     | SlotProgress

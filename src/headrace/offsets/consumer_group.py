@@ -50,9 +50,14 @@ class GroupClient(Protocol):
     """What is asked of the group's cluster; see :class:`~headrace.kafka.wire.cluster.Cluster`. One thread uses it at a time."""
 
     def committed_entries(
-        self, group: str, topics: Collection[str] | None, deadline: Deadline
+        self,
+        group: str,
+        topics: Collection[str] | None,
+        deadline: Deadline,
+        *,
+        also: Collection[str] = (),
     ) -> list[GroupEntry]:
-        """What is committed, with open transactions waited for."""
+        """What is committed, with open transactions waited for; the first ones of a topic only if it is named."""
         ...
 
     def commit_entries(self, group: str, entries: Sequence[GroupEntry], deadline: Deadline) -> None:
@@ -114,6 +119,8 @@ class GroupOffsets:
         self._lock = threading.Lock()
         self._is_closed = False
         self._entries: list[GroupEntry] | None = None
+        self._committed_topics = set[str]()
+        """Topics to whose partitions something was committed since the last read: it may be pending, though it has ended."""
         self._snapshot = OffsetSnapshot({})
         self._overlaid: tuple[OffsetSnapshot, Known, OffsetSnapshot] | None = None
 
@@ -126,7 +133,9 @@ class GroupOffsets:
         # First: what is being moved leaves it when it is in the group.
         former = self._former.known()
         with self._asking() as (client, deadline):
-            entries = client.committed_entries(self._target.group_id, None, deadline)
+            also = frozenset(self._committed_topics)
+            entries = client.committed_entries(self._target.group_id, None, deadline, also=also)
+            self._committed_topics -= also
             if entries != self._entries:
                 self._snapshot = _snapshot(entries, self._codec, self._snapshot)
                 self._entries = entries
@@ -175,7 +184,11 @@ class GroupOffsets:
             )
             records = self._former.tombstones(former)
             change = change._replace(topic=self._worker_topic, records=records)
-        transaction.commit_group(change)
+        try:
+            transaction.commit_group(change)
+        finally:
+            with self._lock:
+                self._committed_topics.update(each.topic for each in change.entries)
 
     def refuse_other_users(self) -> None:
         """Raise :class:`~headrace.connect.errors.TaskFailedError` while the group has members: they commit to it, too."""

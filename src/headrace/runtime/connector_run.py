@@ -46,12 +46,17 @@ class ConnectorRun:
         self._thread = threading.Thread(
             target=in_log_context(self._run), name=f"headrace-{spec.name}", daemon=True
         )
-        self.failure: Exception | None = None
+        self._failure: Exception | None = None
 
     @property
     def name(self) -> str:
         """See ``ConnectorSpec.name``."""
         return self._run_context.spec.name
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why the connector has failed, or why it does not read a part of its source while it runs."""
+        return self._failure or self._run_context.statuses.failure_in_part
 
     def start(self) -> None:
         """Start the connector's thread."""
@@ -78,12 +83,19 @@ class ConnectorRun:
             if not self._run_context.stopping.is_set():
                 self._until(Rounds(self._run_context, clock=self._clock).run_next)
             self._run_context.context.raise_if_failed()
+            self._raise_if_failed_in_part()
             self._finish()
         except Exception as error:  # noqa: BLE001 (the connector's status shows any error)
             self._fail(error)
         finally:
             self._stop_connector()
             self._watcher.has_ended(self.failure)
+
+    def _raise_if_failed_in_part(self) -> None:
+        """Raise why a part of the source was not read, unless the run is stopped before its end."""
+        failure = self._run_context.statuses.failure_in_part
+        if failure is not None and not self._run_context.stopping.is_set():
+            raise failure
 
     def _until(self, act: Callable[[], bool]) -> None:
         """Repeat *act* until it is done, with pauses after retriable errors, or until the run is to stop."""
@@ -140,7 +152,7 @@ class ConnectorRun:
         self._run_context.services.emit(ConnectorStopped(connector=self.name))
 
     def _fail(self, error: Exception) -> None:
-        error = self.failure = without_secrets(self._run_context.spec.secrets, error)
+        error = self._failure = without_secrets(self._run_context.spec.secrets, error)
         trace = "".join(traceback.format_exception(error))
         # A ConnectError says what is wrong; only unexpected errors need a trace.
         shown_trace = None if isinstance(error, ConnectError) else trace

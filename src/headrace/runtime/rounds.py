@@ -8,9 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.connect.connector import Plan, PlannedConnector, PlanRequest, SourceConnector
+from headrace.connect.errors import ConnectError
 from headrace.connect.partition import OffsetReader
 from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
-from headrace.observe.events import ConnectorIdle, OffsetsMoved, Waiting
+from headrace.observe.events import (
+    ConnectorFailedInPart,
+    ConnectorIdle,
+    ConnectorRecovered,
+    OffsetsMoved,
+    Waiting,
+)
 from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.assignment import check_room, checked_plan, planned_works, polled_works
 from headrace.runtime.backoff import NoProgressGuard, PollBackoff
@@ -87,6 +94,7 @@ class Rounds:
             connector=self._spec.name,
             slots=slots,
         )
+        self._note_failure(plan.failure)
         if is_kept and (plan.offsets or plan.has_work()) and self._have_moved(offsets):
             return False
         if plan.offsets:
@@ -100,6 +108,15 @@ class Rounds:
         if plan.ask_again_after is not None:
             return self._idle(offsets, at_most=plan.ask_again_after)
         return self._services.once or self._idle(offsets)
+
+    def _note_failure(self, failure: ConnectError | None) -> None:
+        if not self._run_context.statuses.fails_in_part(failure):
+            return
+        name = self._spec.name
+        if failure is None:
+            self._services.emit(ConnectorRecovered(connector=name))
+        else:
+            self._services.emit(ConnectorFailedInPart(connector=name, reason=str(failure)))
 
     def _placed(self) -> RunSpec:
         """The spec with the current target of its tasks' offsets."""

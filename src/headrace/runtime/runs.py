@@ -32,6 +32,11 @@ class RunWatcher(Protocol):
 class Run(Protocol):
     """A connector that runs; see :class:`~headrace.runtime.connector_run.ConnectorRun`."""
 
+    @property
+    def failure(self) -> Exception | None:
+        """Why the connector has failed, or does not read a part of its source; any thread may ask."""
+        ...
+
     def start(self) -> None:
         """Begin, on a thread of its own."""
         ...

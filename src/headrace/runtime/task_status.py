@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
+import traceback
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from headrace.config.aliases import task_name
 from headrace.connect.connector import SourceConnector
+from headrace.connect.errors import ConnectError
 from headrace.herder.answers import State
-from headrace.observe.secret_masking import Secrets
+from headrace.observe.secret_masking import Secrets, without_secrets
 from headrace.runtime.assignment import task_path, too_many_tasks
 from headrace.runtime.runs import RunWatcher
 from headrace.runtime.services import RunSpec, Services
@@ -42,6 +44,8 @@ class StatusBoard:
         self._tasks = 0
         self._begun = set[int]()
         self._is_silent = False
+        self.failure_in_part: Exception | None = None
+        """Why a part of the source is not read, as the last plan says."""
         # So that nothing is written after `silence` has returned.
         self._guard = threading.Lock()
 
@@ -61,6 +65,21 @@ class StatusBoard:
         with self._guard:
             if not self._is_silent:
                 self._services.statuses.put(self._connector, task, status)
+
+    def fails_in_part(self, failure: ConnectError | None) -> bool:
+        """Note why a part of the source is not read, ``None`` if all of it is; returns whether that has changed.
+
+        As in Kafka Connect after ``raiseError``, the connector is FAILED, and its tasks are what they are.
+        """
+        shown = None if failure is None else without_secrets(self._secrets, failure)
+        before, self.failure_in_part = self.failure_in_part, shown
+        if str(before) == str(shown):
+            return False
+        if shown is None:
+            self.put(None, State.RUNNING)
+        else:
+            self.put(None, State.FAILED, trace="".join(traceback.format_exception(shown)))
+        return True
 
     def has_tasks(self, tasks: int) -> None:
         """Note that the connector has so many *tasks*; those that have not begun in this run are UNASSIGNED."""

@@ -100,7 +100,8 @@ public class Judge {
         JsonNode asked = mapper.readTree(request);
         KafkaConsumer consumer =
             new KafkaConsumer(config(asked), new ByteArrayDeserializer(), new ByteArrayDeserializer());
-        TopicPartition partition = new TopicPartition(asked.get("topic").textValue(), 0);
+        TopicPartition partition =
+            new TopicPartition(asked.get("topic").textValue(), asked.get("partition").intValue());
         List partitions = Collections.singletonList(partition);
         consumer.assign(partitions);
         consumer.seekToBeginning(partitions);

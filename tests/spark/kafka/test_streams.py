@@ -316,6 +316,7 @@ def test_e65_latest_is_before_an_open_transaction(
     assert table.holds(values)
 
 
+@pytest.mark.timeout(400)
 def test_a_compacted_topic_with_gaps_tombstones_and_transactions(
     spark: SparkSession, topics: Topics, base: dict[str, str], tmp_path: Path
 ) -> None:
@@ -339,7 +340,7 @@ def test_a_compacted_topic_with_gaps_tombstones_and_transactions(
         return len(list(committed_records(topics.bootstrap, topic))) < 55
 
     # The broker's cleaner has the topics of all other tests, too.
-    until(is_compacted, seconds=90)
+    until(is_compacted, seconds=300)
     expected = [
         (each.offset, each.key, each.value) for each in committed_records(topics.bootstrap, topic)
     ]

@@ -217,18 +217,23 @@ class Cluster:
         self.commit_entries(group, entries, deadline)
 
     def committed_entries(
-        self, group: str, topics: Collection[str] | None, deadline: Deadline
+        self,
+        group: str,
+        topics: Collection[str] | None,
+        deadline: Deadline,
+        *,
+        also: Collection[str] = (),
     ) -> list[GroupEntry]:
         """What *group* has committed for all partitions of *topics*, or for all topics, sorted.
 
         An offset in an open transaction is waited for. Without *topics* one is not seen that is the first of its topic:
-        the broker does not name a partition for which nothing is committed yet, so only those of topics that it has named
-        are asked for one by one. Topics that do not exist have no entries.
+        the broker does not name a partition for which nothing is committed yet, so only those of topics that it has named,
+        and of those that it *also* has to look at, are asked for one by one. Topics that do not exist have no entries.
         """
         found = dict[TopicPartition, GroupEntry | None]()
         if topics is None:
             found = self._committed(group, None, deadline)
-            topics = {each.topic for each in found}
+            topics = {*also, *(each.topic for each in found)}
         if topics:
             known = self.metadata(topics, deadline).topics.values()
             places = {
