@@ -11,7 +11,9 @@ from headrace.connect.errors import FencedError, RecordError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordMetadata
+from headrace.kafka.batches.forwarding import Counted
 from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.refused_records import RefusedRecords
 from headrace.kafka.sender import (
     EncodedHeaders,
     EncodedRecords,
@@ -52,6 +54,7 @@ class MemorySender:
         default_factory=dict[str, dict[tuple[str, int], GroupEntry]]
     )
     calls: list[str] = field(default_factory=list[str])
+    refused_batches: list[RefusedRecords] = field(default_factory=list[RefusedRecords])
     _open: bool = False
     _records: list[Sent] = field(default_factory=list[Sent])
     _headers: list[EncodedHeaders] = field(default_factory=list[EncodedHeaders])
@@ -132,6 +135,21 @@ class MemorySender:
         ]
         known = batches.records
         return sum(each.at_most for each in batches.headers) if known < 0 else known
+
+    @property
+    def counted(self) -> dict[str, Counted]:
+        """It opens none."""
+        found = [each.nbytes for each in self.forwarded]
+        return {"forwarded": Counted(len(found), sum(found))} if found else {}
+
+    def set_refused_aside(self) -> None:
+        """It refuses none."""
+
+    def refused(self) -> Sequence[RefusedRecords]:
+        """What *refused_batches* has, once."""
+        self._refuse_if_fenced()
+        refused, self.refused_batches = self.refused_batches, []
+        return refused
 
     def copied_runs(self) -> Sequence[CopiedRun]:
         """One for each batch and for each row with an origin, as if they landed one behind the other."""

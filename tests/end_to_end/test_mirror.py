@@ -48,7 +48,11 @@ def life(broker: Broker, tmp_path: Path, spark_engine: SparkEngine) -> Life:
     return Life(broker.bootstrap, tmp_path, engine=spark_engine, processes=LocalProcesses())
 
 
-@pytest.mark.parametrize("settings", [{}, TRANSFORMED], ids=["unopened", "decoded"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, TRANSFORMED, {"transaction.producer.enabled": "false"}],
+    ids=["unopened", "decoded", "idempotent"],
+)
 def test_every_kind_of_record_is_the_same_on_both_sides(
     flow: Mirrored, life: Life, settings: dict[str, str]
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from end_to_end.live import Life
 from end_to_end.mirrored import SOURCE, Mirrored
@@ -66,3 +67,59 @@ def test_a_partition_that_lost_records_does_not_stop_the_others(flow: Mirrored, 
         http.put(f"/connectors/{flow.name}/resume")
         until(lambda: flow.is_through([topic]), seconds=60)
         assert states(http, flow.name) == ("RUNNING", {"RUNNING"})
+
+
+def test_refused_records_are_told_and_where_errors_are_tolerated_dead_letters(
+    flow: Mirrored, life: Life
+) -> None:
+    """Only those that the target does not take; the positions pass them in the same transaction."""
+    topic = flow.topics.create("t")
+    remote = f"{SOURCE}.{topic}"
+    compacted = NewTopic(remote, 1, 1, config={"cleanup.policy": "compact"})
+    admin = AdminClient({"bootstrap.servers": flow.target})
+    admin.create_topics([compacted])[remote].result()
+    producer = flow.topics.producer()
+    for number in range(30):
+        producer.produce(topic, f"v{number}", None if number in (12, 14) else f"k{number}")
+        if number % 10 == 9:
+            assert producer.flush(30) == 0
+    life.connectors.append(flow.connector({"sync.topic.configs.enabled": "false"}))
+
+    failures = life.run_once()
+
+    assert f"The record at offset 12 of {topic}-0 cannot be copied" in str(failures[flow.name])
+    letters = f"{topic}-letters"
+    life.connectors[0] |= {
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": letters,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+    }
+    assert {} == life.run_once()
+    assert ["v12", "v14"] == life.values(letters)
+    assert [f"v{each}" for each in range(30) if each not in (12, 14)] == life.values(remote)
+    assert flow.is_through([topic])
+
+
+@pytest.mark.slow
+def test_a_remote_topic_deleted_while_nothing_ran_is_told(flow: Mirrored, life: Life) -> None:
+    """The broker removes the positions with it, and the ranges say that there were some; others are copied."""
+    topic, other = flow.topics.create("t"), flow.topics.create("u")
+    for each in (topic, other):
+        flow.topics.write(each, 10)
+    life.connectors.append(flow.connector())
+    assert {} == life.run_once()
+    remote = Topics(flow.target)
+    remote.delete(f"{SOURCE}.{topic}")
+    until(lambda: (topic, 0) not in flow.positions())
+    new = flow.topics.create("v")
+    for each in (other, new):
+        flow.topics.write(each, 5)
+
+    failures = life.run_once()
+
+    assert f"The remote topic {SOURCE}.{topic} is gone" in str(failures[flow.name])
+    assert {(other, 0): 15, (new, 0): 5} == flow.positions()
+    assert f"{SOURCE}.{topic}" not in remote.admin.list_topics(timeout=10).topics
+    life.connectors[:] = [flow.connector({"mirror.on.remote.removed": "continue"})]
+    assert {} == life.run_once()
+    assert {} == flow.differences([topic, other, new])

@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from end_to_end.mirrored import Mirrored
 from end_to_end.rival_worker import ON_SPARK
 from end_to_end.rivals import ADVICE, CAUSE, TRANSACTION_SECONDS, Rival, Shared
+from headrace.broker import Broker
+from spark.kafka.tables import Topics
 from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
@@ -191,3 +194,76 @@ def says_that_java_was_killed(log: str) -> None:
     """Assert that one sentence says so, and that no thread of py4j or socketserver has printed its trace."""
     assert 1 == log.count("Spark was ended by SIGKILL; it is restarted"), log
     assert not re.search("Traceback|py4j|socketserver|Exception occurred during", log), log
+
+
+@pytest.fixture
+def flow(broker: Broker, shared: Shared) -> Mirrored:
+    """A mirror that both workers run, to the cluster that they share."""
+    made = Mirrored(Topics(broker.bootstrap), shared.bootstrap)
+    shared.connectors[made.name] = made.connector()
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("first", ["older", "newer"])
+def test_of_two_mirrors_of_one_flow_the_later_one_copies(
+    shared: Shared, rival: MakeRival, flow: Mirrored, first: str
+) -> None:
+    """Both have planned, and have the identities of their producers, when their slots start."""
+    names = [flow.topics.create(each, 2) for each in ("one", "other")]
+    for name in names:
+        for partition in (0, 1):
+            flow.topics.write(name, 500, partition)
+    older, newer = rival("older"), rival("newer")
+    for each in (older, newer):
+        each.hold_slots()
+        each.start("--once")
+        each.wait_until_held()
+    for each in [older, newer] if first == "older" else [newer, older]:
+        each.release_slots()
+        each.exit_code()
+
+    assert {} == flow.differences(names)
+    assert flow.is_through(names)
+    assert [1, 0] == [older.exit_code(), newer.exit_code()], older.log() + newer.log()
+    assert names_the_cause(older.stored_failure(flow.name)), older.log()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("_round", ROUNDS)
+def test_a_mirror_that_was_frozen_wakes_to_find_its_flow_taken(
+    shared: Shared, rival: MakeRival, flow: Mirrored, _round: int
+) -> None:
+    """Its transaction may be open: it writes nothing more, and the other one copies from what was committed."""
+    topic = flow.topics.create("growing", 2)
+    flow.topics.write(topic, 500)
+    frozen, other = rival("frozen"), rival("other")
+    ended = threading.Event()
+
+    def grow() -> None:
+        while not ended.wait(0.02):
+            for partition in (0, 1):
+                flow.topics.write(topic, 20, partition)
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        frozen.start()
+        frozen.until(flow.positions)
+        frozen.send(signal.SIGSTOP)
+        before = sum(flow.positions().values())
+        other.start()
+        other.until(lambda: sum(flow.positions().values()) > before)
+        frozen.send(signal.SIGCONT)
+        frozen.until(lambda: names_the_cause(frozen.failure(flow.name)))
+    finally:
+        ended.set()
+        writer.join()
+    other.until(lambda: flow.is_through([topic]))
+    codes = [other.terminated(), frozen.terminated()]
+
+    assert {} == flow.differences([topic])
+    assert flow.is_through([topic])
+    assert [143, 1] == codes, other.log() + frozen.log()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer
@@ -218,7 +219,7 @@ def test_a_copy_has_the_same_records(
     assert contents(written) == contents(found)
     assert found == java_consumed(judge, bootstrap, remote)
     assert not ends or len(written) == sent
-    assert {None, Reason.SMALL} <= sender.forwarded.keys()
+    assert {"forwarded", Reason.SMALL} <= sender.counted.keys()
 
 
 def test_what_was_copied_where_is_known_before_the_commit(
@@ -260,7 +261,7 @@ def test_the_broker_s_time_becomes_a_producer_s(bootstrap: str, open_sender: Ope
             assert expected == contents(found)
         else:
             assert {1} == {row.timestamp_type for row in found}
-    assert {Reason.LOG_APPEND_TIME} == sender.forwarded.keys()
+    assert {Reason.LOG_APPEND_TIME} == sender.counted.keys()
 
 
 def test_batches_are_split_for_a_topic_that_takes_less(
@@ -277,7 +278,7 @@ def test_batches_are_split_for_a_topic_that_takes_less(
     sender.commit()
 
     assert contents(consumed(bootstrap, topic)) == contents(consumed(bootstrap, remote))
-    assert Reason.TOO_LARGE in sender.forwarded
+    assert Reason.TOO_LARGE in sender.counted
     produce(Producer({"bootstrap.servers": bootstrap}), topic, range(1), size=60_000)
     sender.begin()
     with pytest.raises(UnforwardableError, match=rf"offset 300 of {topic}-0 .*{remote}"):
@@ -306,6 +307,42 @@ def test_what_the_target_refuses_is_told_with_its_place(
     sender.abort()
 
     assert [] == consumed(bootstrap, remote)
+
+
+def test_refused_records_are_set_aside_and_the_others_copied(
+    bootstrap: str, open_sender: Opening
+) -> None:
+    """One that the broker refuses, one that is too large, and a damaged batch; nothing is committed before they are known."""
+    topic = made_topic(bootstrap)
+    remote = made_topic(bootstrap, cleanup_policy="compact", max_message_bytes="50000")
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 100})
+    for numbers in (range(5), range(5, 7), range(7, 9)):
+        for number in numbers:
+            value = b"v%d" % number + (b"x" * 60_000 if number == 6 else b"")
+            producer.produce(topic, value, None if number == 3 else b"k%d" % number)
+        producer.flush(30)
+    [found] = fetched(bootstrap, topic, remote)
+    spoilt = bytearray(found.data[-1])
+    spoilt[-1] ^= 1
+    found = replace(found, data=[*found.data[:-1], memoryview(spoilt)])
+    sender = open_sender(f"copy-{remote}")
+    sender.set_refused_aside()
+    sender.begin()
+    assert 6 == sender.send_batches(found)
+    with pytest.raises(UnforwardableError, match=f"offset 6 of {topic}-0"):
+        sender.commit()
+
+    refused = {each.first: each for each in sender.refused()}
+
+    assert {3: 3, 6: 6, 7: 8} == {each.first: each.last for each in refused.values()}
+    assert [b"v3"] == [error.bad and error.bad.raw for _, error in refused[3].errors()]
+    assert [bytes(spoilt)] == [error.bad and error.bad.raw for _, error in refused[7].errors()]
+    assert [(0, 0, 3), (4, 3, 2)] == [
+        (run.first, run.target_first, run.records) for run in sender.copied_runs()
+    ]
+    assert [] == sender.refused()
+    sender.commit()
+    assert [b"v0", b"v1", b"v2", b"v4", b"v5"] == [row.value for row in consumed(bootstrap, remote)]
 
 
 def test_group_offsets_are_part_of_the_transaction(bootstrap: str, open_sender: Opening) -> None:

@@ -7,6 +7,7 @@ import pytest
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.mirror.formats import OffsetRange
 from headrace.mirror.positions import Flow, Position
 from headrace.mirror.source_connector import MirrorSourceConnector
 from headrace.testing.task_runs import Delivered, LocalRun
@@ -192,6 +193,29 @@ def test_a_removed_topic_is_left_and_its_position_stays(topics: Topics):
     assert 5 == mirror.position(topic).next
     mirror.set(mirror_on_removed="fail")
     assert "mirror.on.removed" in mirror.failure()
+
+
+def test_a_remote_topic_deleted_while_nothing_ran_is_none_that_is_new(topics: Topics):
+    """The broker has removed its position with it; by a setting it is copied from its beginning."""
+    topic = topics.create("orders")
+    expected = topics.write(topic, 5)
+    mirror = Mirror(topics)
+    mirror.run()
+    # As a task writes it into the commit.
+    producer, copied = topics.producer(), OffsetRange(topic, 0, 0, 0, 5).encoded()
+    producer.produce("mm2-offset-ranges.A.internal", key=copied.key, value=copied.value)
+    assert 0 == producer.flush(30)
+    topics.delete(f"A.{topic}")
+    del mirror.stored[FLOW.partition(TopicPartition(topic, 0))]
+
+    assert f"The remote topic A.{topic} is gone from the target" in mirror.failure()
+    assert f"A.{topic}" not in topics.admin.list_topics(timeout=10).topics
+    new = topics.create("new")
+    topics.write(new, 2)
+    assert f"A.{topic} is gone" in mirror.failure()
+    assert 2 == mirror.position(new).next
+    mirror.set(mirror_on_remote_removed="continue")
+    assert sorted(expected) == mirror.values()
 
 
 def test_another_cluster_under_the_alias_stops(topics: Topics):

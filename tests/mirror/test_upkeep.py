@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from headrace.broker import Broker
+from headrace.connect.connector import PlanRequest
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
@@ -18,8 +19,10 @@ from headrace.kafka.wire.acls import Acl, create_acls, topic_acls
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.settings import wire_settings
 from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.source_connector import MirrorSourceConnector
 from headrace.mirror.topic_config_sync import settings_differing
-from headrace.mirror.upkeep import TopicSync, upkeep
+from headrace.mirror.upkeep import TopicSync
+from headrace.testing.task_runs import LocalConnectorContext, StoredOffsets
 from waiting import until
 
 pytestmark = pytest.mark.broker
@@ -44,6 +47,8 @@ class Flow:
                 "target.cluster.bootstrap.servers": bootstrap,
                 "topics": f"{self.prefix}-.*",
                 "emit.offset-syncs.enabled": "false",
+                "replication.factor": "1",
+                "mirror.offset.ranges.topic.replication.factor": "1",
                 "sync.topic.configs.interval.seconds": "1",
                 "sync.topic.acls.interval.seconds": "1",
                 **{key.replace("_", "."): value for key, value in settings.items()},
@@ -99,14 +104,17 @@ class Flow:
         self.sync.close()
 
     @contextmanager
-    def upkeep(self) -> Iterator[None]:
-        """As while the connector runs."""
-        running = upkeep(self.config, {})
-        running.start()
+    def running(self) -> Iterator[None]:
+        """While the connector runs: without its tasks, which have nothing to do with it."""
+        connector = MirrorSourceConnector()
+        offsets = StoredOffsets({})
+        connector.initialize(LocalConnectorContext(offsets))
+        connector.start(self.config.originals)
         try:
+            connector.plan(PlanRequest(slots=1, offsets=offsets))
             yield
         finally:
-            running.stop()
+            connector.stop()
 
 
 MakeFlow = Callable[..., Flow]
@@ -147,8 +155,9 @@ def test_settings_follow_those_of_the_source_topic(flow: Flow):
         "message.timestamp.after.max.ms": NO_LIMIT,
     }
 
-    with flow.upkeep():
+    with flow.running():
         until(lambda: flow.own(remote) == {"retention.ms": "5000", **always})
+        until(lambda: flow.own(flow.ranges).get("retention.ms") == "5000")
         flow.set(topic, retention_ms="7000", max_message_bytes="2000000", segment_bytes="20000000")
         until(lambda: flow.own(remote).get("segment.bytes") == "20000000")
         assert ("7000", "2000000") == (
@@ -192,6 +201,9 @@ def test_ranges_are_kept_as_long_as_any_records_that_they_speak_of(flow: Flow):
     flow.set(other, retention_ms="1000")
     flow.set(remote, retention_ms="2000")
     until(lambda: kept() == "2000")
+    # As another connector from the same source copies it.
+    flow.create(f"{flow.config.source_cluster_alias}.others", retention_ms="3000")
+    until(lambda: kept() == "3000")
     flow.set(other, cleanup_policy="compact")
     until(lambda: kept() == "-1")
 
@@ -236,7 +248,7 @@ def test_readers_of_the_source_may_read_the_remote_topic(strict_flow: Flow):
         own,
     }
 
-    with flow.upkeep():
+    with flow.running():
         until(lambda: flow.acls(remote) == expected)
         flow.create_acls(reading._replace(operation="DESCRIBE"))
         until(lambda: len(flow.acls(remote)) == 4)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -22,7 +24,7 @@ from headrace.observe.events import (
 KEY = ("c", 0)
 
 
-def progress(**counts: int) -> SlotProgress:
+def progress(**counts: Any) -> SlotProgress:  # noqa: ANN401 (as the dataclass has them)
     """What task 0 of ``c`` has done in its micro-batch."""
     return SlotProgress(
         connector="c",
@@ -40,6 +42,20 @@ def counted(*events: Event, clock_seconds: float = 0) -> Counts:
     for each in events:
         counts(each)
     return counts
+
+
+def test_what_is_counted_in_parts_goes_on_over_micro_batches():
+    """Each part for itself."""
+    begun = MicroBatchStarted(connector="c", slots=1)
+    counts = counted(
+        begun,
+        progress(copied_batches=Counter(forwarded=3, gap=1)),
+        begun,
+        progress(copied_batches=Counter(forwarded=2)),
+    )
+
+    total = counts.snapshot().tasks[KEY].total(lambda each: each.copied_batches)
+    assert {"forwarded": 5, "gap": 1} == total
 
 
 def test_totals_go_on_over_micro_batches():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
@@ -27,6 +29,8 @@ COUNTS = TaskCounts(
     retries=7,
     errors_logged=2,
     dead_letters_failed=1,
+    copied_batches=Counter({"forwarded": 5, "too large": 2}),
+    copied_bytes=Counter({"forwarded": 500, "too large": 70}),
     polls=Amounts(count=2, total=0.5, least=0.1, most=0.4),
     batches=Amounts(count=2, total=9, least=4, most=5),
     commits=Amounts(count=4, total=1.0, least=0.1, most=0.7),
@@ -142,6 +146,17 @@ def test_words_are_labels():
     for task, state in tasks:
         labels = {**connector, "task": task, "status": state}
         assert 1 == found["connector_task_metrics_status", frozenset(labels.items())]
+
+
+def test_copied_batches_are_told_by_the_way_that_they_went():
+    """Each way is a label."""
+    found = samples(measured().text())
+    name = "source_task_metrics_source_batch_copied"
+
+    for way, batches, nbytes in (("forwarded", 5, 500), ("too large", 2, 70)):
+        labels = frozenset({"connector": SNAPSHOT.name, "task": "0", "way": way}.items())
+        assert batches == found[f"{name}_total", labels]
+        assert nbytes == found[f"{name}_bytes_total", labels]
 
 
 def test_tasks_are_counted_by_their_state():

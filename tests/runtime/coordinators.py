@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from headrace.connect.errors import FencedError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.producer import Waiting
-from headrace.kafka.transaction_coordinator import ProducerIdentity
+from headrace.kafka.wire.transaction_state import ProducerIdentity
 
 OnFence = Callable[[Collection[str], Waiting], None]
 
@@ -46,12 +46,11 @@ class MemoryCoordinator:
         deadline: Deadline,
         *,
         waiting: Waiting | None = None,
-    ) -> None:
+    ) -> dict[str, ProducerIdentity]:
         """Fence them all."""
         self.asked.append(f"fence {' '.join(transactional_ids)}")
         self.on_fence(transactional_ids, waiting or (lambda _: None))
-        for each in transactional_ids:
-            self._next(each)
+        return {each: self._next(each) for each in transactional_ids}
 
     def transactional_ids(
         self, deadline: Deadline, *, waiting: Waiting | None = None

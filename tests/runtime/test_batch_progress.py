@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from headrace.observe.events import Event, SlotProgress, TaskCounts, Waiting
@@ -75,6 +77,8 @@ def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
         retries=7,
         errors_logged=8,
         dead_letters_failed=9,
+        copied_batches={"gap": 10},
+        copied_bytes={"gap": 11, "forwarded": 12},
     )
     batch.beat(token, done.as_message())
 
@@ -93,5 +97,7 @@ def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
         retries=7,
         errors_logged=8,
         dead_letters_failed=9,
+        copied_batches=Counter(gap=10),
+        copied_bytes=Counter(gap=11, forwarded=12),
     )
     assert (expected,) == event.tasks

@@ -7,26 +7,30 @@ from dataclasses import replace
 
 import pytest
 
+from doubles.copied_positions import GROUP
 from doubles.puppets import SOURCE
 from headrace.connect.connector import Plan
 from headrace.connect.errors import ConnectorFencedError, ReplanError, RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
-from headrace.kafka.transaction_coordinator import ProducerIdentity
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.observe.events import ConnectorFailed
 from headrace.offsets.store import OffsetSnapshot
+from headrace.runtime.assignment import planned_works
 from headrace.runtime.fencing import Ownership
-from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.storage.protocols import TaskCount
 from headrace.task.channel import ChannelClient
 from headrace.task.slot_report import Outcome, SlotReport
-from headrace.task.slot_work import SlotTicket
+from headrace.task.slot_work import SlotTicket, SlotWork
 from runtime.desk import SPEC, Desk
 
 OTHER = SourcePartition(filename="other")
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 LOST = SlotReport(outcome=Outcome.REPLAN, clean=False, reason="refused")
 GUARD = "g-c-driver"
+WIRED = replace(SPEC, offsets=GROUP)
 
 
 class Workers:
@@ -132,6 +136,70 @@ def test_a_takeover_that_failed_half_way_lists_again(workers: Workers) -> None:
     ownership.fence(give_up=lambda: False)
 
     assert "fence g-c-0 g-c-1 g-c-7" == coordinator.asked[-1]
+
+
+def slots(*tasks: int) -> list[SlotWork]:
+    """The work of these tasks, as it is planned."""
+    shares = [[Split(partition=SOURCE)]] * (1 + max(tasks))
+    timing = Timing()
+    works = planned_works(WIRED, Plan(shares=shares), group_id="g", timing=timing)
+    return [works[each] for each in tasks]
+
+
+def test_identities_are_taken_and_then_proven_for_each_plan(workers: Workers) -> None:
+    """All are taken before the first is proven; the guard comes first, so that nothing is taken without it."""
+    coordinator = workers.first.coordinator
+    ownership = owner(workers.first, offsets=GROUP)
+    coordinator.asked.clear()
+    handed_over = [
+        [each.identity for each in ownership.handed_over(slots(0, 1), give_up=lambda: False)]
+        for _ in range(2)
+    ]
+
+    proofs = ["prove g-c-0", "prove g-c-1"]
+    assert 2 * [f"prove {GUARD}", "fence g-c-0 g-c-1", *proofs] == coordinator.asked
+    # The takeover has fenced each once before.
+    assert [2 * [ProducerIdentity(1, 2)], 2 * [ProducerIdentity(1, 4)]] == handed_over
+    assert ProducerIdentity(1, 4) == coordinator.identities["g-c-1"]
+
+
+def test_whoever_has_lost_the_guard_takes_no_identities(workers: Workers) -> None:
+    """It would stop the slots of the worker that has taken over."""
+    old = owner(workers.first, offsets=GROUP)
+    owner(workers.another(), offsets=GROUP)
+    workers.first.coordinator.asked.clear()
+
+    with pytest.raises(ConnectorFencedError):
+        old.handed_over(slots(0), give_up=lambda: False)
+    assert [f"prove {GUARD}"] == workers.first.coordinator.asked
+
+
+def test_an_id_that_a_program_without_a_guard_takes_meanwhile_is_not_handed_over(
+    workers: Workers,
+) -> None:
+    """Only the proof by id and epoch tells."""
+    coordinator = workers.first.coordinator
+    ownership = owner(workers.first, offsets=GROUP)
+    prove = coordinator.prove
+
+    def proving(name: str, current: ProducerIdentity, deadline: Deadline) -> ProducerIdentity:
+        if name == "g-c-0":
+            coordinator.take("g-c-1", deadline)
+        return prove(name, current, deadline)
+
+    coordinator.prove = proving  # type: ignore[method-assign]
+    with pytest.raises(RetriableError, match=r"has taken the transactional id 'g-c-1'"):
+        ownership.handed_over(slots(0, 1), give_up=lambda: False)
+
+
+def test_producers_of_the_client_library_get_their_identities_themselves(workers: Workers) -> None:
+    """It has no call that takes one."""
+    ownership = owner(workers.first)
+    workers.first.coordinator.asked.clear()
+    works = slots(0)
+
+    assert works is ownership.handed_over(works, give_up=lambda: False)
+    assert [] == workers.first.coordinator.asked
 
 
 def planned(at: int) -> OffsetSnapshot:

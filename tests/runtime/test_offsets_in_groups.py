@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from doubles.copied_positions import GROUP, PATH, copied
 from doubles.memory_sender import MemorySender
 from headrace.config.client_settings import ConnectorOffsetsGroup
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.group_offsets import GroupEntry, OffsetGroup
-from headrace.connect.task import Offsets
+from headrace.connect.task import Offsets, Split
 from headrace.kafka.wire.group_requests import GroupMember
 from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.services import RunSpec, Services
+from headrace.task.channel import ChannelClient
+from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_work import SlotTicket, SlotWork
 from runtime.desk import SPEC, Desk
 
 OWN = ConnectorOffsetsGroup(
@@ -115,3 +120,51 @@ def test_offsets_in_the_worker_s_store_are_taken_over_once() -> None:
         key for key, _ in run.desk.offsets.entries_for("c", dict.fromkeys(left))
     ) == (run.sender.offsets)
     assert known == dict(run.plans[0].offsets.known())
+
+
+SHARE = Plan(shares=[[Split(partition=copied(), offset={"offset": 7})]])
+
+
+def played(run: Run) -> list[SlotWork]:
+    """The work of the slots of *run*; each commits a record."""
+    claimed, entries = list[SlotWork](), run.desk.group.groups["copies"]
+
+    def plays(ticket: SlotTicket, _: int) -> SlotReport:
+        claimed.append(run.desk.channel._batches[ticket.token].slots[0].work)
+        with ChannelClient(ticket) as client:
+            assert client.ask("valid")["valid"]
+        before = entries[OURS.place]
+        entries[OURS.place] = before._replace(offset=before.offset + 1)
+        return SlotReport(outcome=Outcome.FINISHED)
+
+    run.desk.engine._plays = plays
+    assert run.run() is None
+    return claimed
+
+
+def test_a_slot_begins_with_an_identity_of_its_own() -> None:
+    """Each plan brings another one, the driver's own commits included: these are made under the id of task 0."""
+    run = Run(SHARE, replace(SHARE, offsets={copied(partition=1): {"offset": 4}}))
+
+    found = [each.identity for each in played(run)]
+
+    assert 2 == len(set(found))
+    assert run.desk.coordinator.identities["g-c-0"] == found[1]
+
+
+@pytest.mark.parametrize(("offset", "executed"), [(OURS.offset, 2), (10, 1)])
+def test_offsets_are_read_once_more_after_the_identities_were_taken(
+    offset: int, executed: int
+) -> None:
+    """From what another process has written until then a new plan is made."""
+    run = Run(SHARE, SHARE)
+    writes = iter([OURS._replace(offset=offset)])
+
+    def fence(ids: Collection[str], _: object) -> None:
+        # The takeover fences all of them, and the hand-over those of the plan.
+        if len(ids) == 1:
+            run.desk.group.groups["copies"].update((each.place, each) for each in writes)
+
+    run.desk.fence = fence
+
+    assert executed == len(played(run))

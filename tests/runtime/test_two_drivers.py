@@ -58,12 +58,13 @@ WRONG = {
 """Each with a layout in which it breaks the promise."""
 
 
+@pytest.mark.parametrize("order", [Order.INITIALISE_ASK, Order.DRIVER_INITIALISES_ASK])
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_whatever_the_order_one_driver_survives_and_each_record_is_sent_once(
-    layout: Layout,
+    layout: Layout, order: Order
 ) -> None:
     """The other one has failed, or had ended before; the two do not fence each other forever."""
-    scene = Scene(Protocol(), layout)
+    scene = Scene(Protocol(order=order), layout)
     found = explored(scene)
 
     assert found.ends

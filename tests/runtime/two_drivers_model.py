@@ -30,11 +30,16 @@ class Order(IntEnum):
     INITIALISE = 2
     ALL_INITIALISE_READ_AGAIN = 3
     DRIVER_INITIALISES = 4
+    DRIVER_INITIALISES_ASK = 5
+    """As with the wire's producer: the driver initialises the ids of each plan, and reads once more, before its slots ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """What drivers do. The default is what headrace does; every other value is a way that looks right as well."""
+    """What drivers do. The default is what headrace does; every other value is a way that looks right as well.
+
+    But for the order in which the driver initialises and the slots ask, which is headrace's, too.
+    """
 
     order: Order = Order.INITIALISE_ASK
     has_guard: bool = True
@@ -137,10 +142,12 @@ class Stage(IntEnum):
     FENCE = 2
     READ = 3
     WRITE = 4
-    RUN = 5
-    ENDED = 6
-    FAILED = 7
-    GAVE_UP = 8
+    INITIALISE = 5
+    READ_AGAIN = 6
+    RUN = 7
+    ENDED = 8
+    FAILED = 9
+    GAVE_UP = 10
 
 
 class Write(IntEnum):
@@ -285,7 +292,7 @@ class Scene:
             driver.has_taken_over,
             driver.to_fence,
             tuple(map(int.__eq__, driver.initialised, epochs)) if driver.stage < Stage.RUN else (),
-            driver.seen if driver.stage is Stage.WRITE else (),
+            driver.seen if Stage.WRITE <= driver.stage < Stage.RUN else (),
             driver.writes,
             (driver.way.next, driver.way.epoch == epochs[_id_of(driver.writes)]),
             tuple(sorted(slots)),
@@ -319,13 +326,15 @@ class Scene:
                 yield name, lambda: self._held(which, broker, driver)
             case Stage.LIST:
                 yield name, lambda: (broker, self._will_fence(which, driver, broker.listed()))
-            case Stage.FENCE:
-                yield f"{name} {driver.to_fence[0]}", lambda: self._fenced(broker, driver)
+            case Stage.FENCE | Stage.INITIALISE:
+                yield f"{name} {driver.to_fence[0]}", lambda: self._initialised(broker, driver)
             case Stage.READ:
                 yield name, lambda: self._read(which, broker, driver)
             case Stage.WRITE:
                 write = f"{driver.writes[0].name}: {driver.way.next.name}"
                 yield write, lambda: self._written(which, broker, driver)
+            case Stage.READ_AGAIN:
+                yield name, lambda: (broker, self._handed_over(which, broker, driver))
             case Stage.RUN:
                 if not driver.is_patient:
                     alone = driver.begins_round()._replace(is_patient=True)
@@ -357,12 +366,13 @@ class Scene:
             ids.append(SECONDARY)
         return driver._replace(stage=Stage.FENCE, to_fence=tuple(ids), initialised=())
 
-    def _fenced(self, broker: Broker, driver: Driver) -> After:
+    def _initialised(self, broker: Broker, driver: Driver) -> After:
         first, *left = driver.to_fence
         broker, epoch = broker.initialised(first)
         driver = driver._replace(to_fence=tuple(left), initialised=(*driver.initialised, epoch))
         if not left:
-            driver = driver._replace(stage=Stage.READ, has_taken_over=True)
+            following = Stage.READ if driver.stage is Stage.FENCE else Stage.READ_AGAIN
+            driver = driver._replace(stage=following, has_taken_over=True)
         return broker, driver
 
     def _read(self, which: int, broker: Broker, driver: Driver) -> After:
@@ -381,11 +391,27 @@ class Scene:
         return broker, self._planned(which, driver)
 
     def _planned(self, which: int, driver: Driver) -> Driver:
-        """Slots are started for what is left, if something is."""
+        """Slots are started for what is left, if something is; their ids may have to be initialised first."""
+        if self._protocol.order is Order.DRIVER_INITIALISES_ASK and any(
+            self._shares(which, driver.seen)
+        ):
+            ids = tuple(range(self._layout.tasks[which]))
+            return driver._replace(stage=Stage.INITIALISE, to_fence=ids, initialised=())
+        return self._started(which, driver)
+
+    def _handed_over(self, which: int, broker: Broker, driver: Driver) -> Driver:
+        """Slots are started, or another plan is made if the offsets have changed since."""
+        if broker.read() != driver.seen:
+            return driver._replace(stage=Stage.READ)
+        return self._started(which, driver)
+
+    def _started(self, which: int, driver: Driver) -> Driver:
         order, slots = self._protocol.order, list[Slot]()
         for task, share in enumerate(self._shares(which, driver.seen)):
             if share and order is Order.DRIVER_INITIALISES:
                 slots.append(Slot(task, Next.WRITE, share, driver.initialised[task]))
+            elif share and order is Order.DRIVER_INITIALISES_ASK:
+                slots.append(Slot(task, Next.ASK, share, driver.initialised[task]))
             elif share:
                 slots.append(Slot(task, self._following(None), share))
         driver = driver.with_slots(*slots)

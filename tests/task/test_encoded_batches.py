@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from doubles.copied_positions import GROUP, copied, encoded
 from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import OffsetsError, TaskFailedError
 from headrace.connect.partition import SourcePartition
-from headrace.task.connector_spec import BoundaryKind
+from headrace.kafka.batches.errors import UnforwardableError
+from headrace.kafka.refused_records import CopyOrigin, RefusedRecords
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.task.poll_loop import MOST_BYTES, Throttle
 from headrace.task.transaction_boundary import BoundaryRequests
 from task.loop import Loop, ScriptedTask, batch, both_modes
@@ -77,6 +81,10 @@ def test_records_and_bytes_are_counted() -> None:
     progress = loop.progress
     assert (4, 4, 4) == (progress.records, progress.committed_records, progress.polled_records)
     assert (100, 100) == (progress.bytes, progress.committed_bytes)
+    assert ({"forwarded": 1}, {"forwarded": 100}) == (
+        progress.copied_batches,
+        progress.copied_bytes,
+    )
     assert ["a.t"] == progress.topics
     assert (1, 4) == (progress.batches.count, progress.batches.total)
 
@@ -252,3 +260,50 @@ def test_the_rate_holds_for_them(*, known: bool) -> None:
 
     assert 20 == loop.progress.committed_records
     assert pytest.approx(1.8, abs=0.1) == now
+
+
+@both_modes
+def test_refused_records_are_dead_letters_with_the_offsets_around_them(
+    *, transactional: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before the commit, whatever the log settings: each place is logged."""
+    loop = looped(encoded(5), transactional=transactional)
+    loop.errors = ErrorPolicy(tolerate=True, dead_letters="dead")
+    loop.sender.refused_batches = [refused(encoded(5), 3, handed_over=1)]
+
+    loop.run()
+
+    assert [("dead", b"k", b"v3")] == loop.sender.committed
+    assert {0: 5} == positions(loop)
+    progress = loop.progress
+    assert (4, 1, 1) == (progress.committed_records, progress.dead_lettered, progress.record_errors)
+    assert "Task c-0 passes over the offsets 3 to 3 of t-0, which are sent to" in caplog.text
+
+
+def test_refused_records_are_skipped_without_a_topic_for_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They are counted and logged."""
+    loop = looped(encoded(5))
+    loop.errors = ErrorPolicy(tolerate=True)
+    loop.sender.refused_batches = [refused(encoded(5), 3)]
+
+    loop.run()
+
+    assert [] == loop.sender.committed
+    assert (5, 1) == (loop.progress.committed_records, loop.progress.skipped)
+    assert "which are skipped (errors.tolerance=all). The record at offset 3" in caplog.text
+
+
+def refused(batches: EncodedBatches, offset: int, *, handed_over: int = 0) -> RefusedRecords:
+    """One record of *batches*."""
+    error = UnforwardableError(TopicPartition("t", 0), offset, "it is refused", advice="Do it.")
+    columns = {"offset": [offset], "key": [b"k"], "value": [b"v%d" % offset]}
+    return RefusedRecords(
+        origin=CopyOrigin.of(batches),
+        error=error,
+        first=offset,
+        last=offset,
+        records=pa.table(columns),
+        handed_over=handed_over,
+    )

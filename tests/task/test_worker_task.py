@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.connect.task import SourceTask
 from headrace.kafka.client_sender import make_sender
+from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.kafka.wire_sender import make_wire_sender
 from headrace.offsets.target import OffsetTopic
 from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice
@@ -114,9 +117,17 @@ def test_a_slot_whose_token_counts_writes() -> None:
 
 
 def test_only_the_wire_s_sender_commits_to_groups() -> None:
-    """The client's does for all else."""
-    assert make_sender is sender_maker(WORK.spec)
-    assert make_wire_sender is sender_maker(with_settings(WORK, offsets=GROUP).spec)
+    """The client's sends all else."""
+    assert make_sender is sender_maker(WORK)
+
+
+def test_the_wire_s_sender_has_the_identity_that_the_driver_hands_over() -> None:
+    """As it came over the channel."""
+    given = replace(with_settings(WORK, offsets=GROUP), identity=ProducerIdentity(7, 1))
+    maker = sender_maker(SlotWork.from_message(json.loads(json.dumps(given.as_message()))))
+
+    assert isinstance(maker, partial)
+    assert (make_wire_sender, {"identity": ProducerIdentity(7, 1)}) == (maker.func, maker.keywords)
 
 
 @pytest.mark.parametrize(("converter", "takes"), [(BYTES, True), (STRING, False)])

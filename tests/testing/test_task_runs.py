@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from doubles.puppets import SOURCE, PlannedPuppet, Puppet, puppet, reading
 from headrace.connect.connector import Plan, PlanRequest
+from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
 from headrace.testing.task_runs import Delivered, LocalRun, Stored
@@ -61,6 +63,16 @@ def test_work_without_an_offset_does_not_end_the_run() -> None:
 def test_an_empty_plan_is_the_end() -> None:
     """All has been read by then."""
     assert 25 == len(run(reading("t", 25)))
+
+
+def test_what_a_plan_could_not_give_fails_the_run_once_the_rest_is_done() -> None:
+    """As a run of a worker that ends."""
+    failure = TaskFailedError("of a part")
+    plans = iter([replace(WORK, failure=failure), Plan(failure=failure)])
+
+    with pytest.raises(TaskFailedError, match="of a part"):
+        run(Puppet(plan=lambda _: next(plans)))
+    assert [] == [*plans]
 
 
 @pytest.mark.parametrize(

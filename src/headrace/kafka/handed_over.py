@@ -15,6 +15,7 @@ from headrace.kafka.batches.errors import UnforwardableError
 from headrace.kafka.batches.forwarding import SourceRun
 from headrace.kafka.batches.varints import Int64Array
 from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.refused_records import CopyOrigin
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.producer_errors import BatchRefusedError
 
@@ -46,14 +47,18 @@ class RowOrigin(NamedTuple):
 
 
 class SourceOrigin(NamedTuple):
-    """A batch of records that are copied from the partition *source*, which is *place* in errors, to *target*."""
+    """A batch of records that are copied from the partition *source*, which is *place* in errors, to *target*.
+
+    *origin* is given where its records may be set aside if the broker refuses them.
+    """
 
     source: SourcePartition
     place: TopicPartition
     target: TopicPartition
     runs: Sequence[SourceRun]
+    origin: CopyOrigin | None = None
 
-    def refusal(self, error: BatchRefusedError) -> ConnectError:
+    def refusal(self, error: BatchRefusedError) -> UnforwardableError:
         """The error with the place of the record that is the reason, or of all that were in the batch."""
         first, last = self.runs[0].first, self.runs[-1].first + self.runs[-1].records - 1
         if error.rows:
@@ -104,6 +109,18 @@ class HandedOver:
         """The error for a batch that the broker has refused."""
         origin = self._rows.get(error.number) or self._copied.get(error.number)
         return error if origin is None else origin.refusal(error)
+
+    def taken_back(self, number: int) -> SourceOrigin | None:
+        """The batch of that *number*, which is forgotten, if its records may be set aside."""
+        found = self._copied.get(number)
+        if found is None or found.origin is None:
+            return None
+        return self._copied.pop(number)
+
+    def put_back(self, number: int, origin: SourceOrigin) -> None:
+        """What is left of a batch that was taken back is handed over in its place."""
+        # Runs are told in the order in which they lie at the target.
+        self._copied = dict(sorted({**self._copied, number: origin}.items()))
 
     def copied(self, base_offset: Callable[[int], int | None]) -> list[CopiedRun]:
         """What was copied since the last ``forget``, in unbroken runs, as far as the broker has said where it landed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -15,6 +15,8 @@ from headrace.connect.errors import RecordError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordMetadata
+from headrace.kafka.batches.forwarding import Counted
+from headrace.kafka.refused_records import RefusedRecords
 
 EncodedHeaders = Sequence[tuple[str, bytes | None]]
 
@@ -153,7 +155,23 @@ class BatchForwarder(Protocol):
         A batch that the target would not take as it is, is rebuilt: its records are the same. Returns when all are in
         the queue, waiting while that is full; their bytes are no longer used once they are acknowledged. Raises
         :class:`~headrace.connect.errors.TaskFailedError` with topic, partition and offset for a batch that is damaged,
-        or that the target can take in no form: the caller must not commit.
+        or that the target can take in no form, unless they are set aside: the caller must not commit.
+        """
+        ...
+
+    @property
+    def counted(self) -> Mapping[str, Counted]:
+        """What was handed over so far, as it was fetched: under ``forwarded``, or the reason for which it was rebuilt."""
+        ...
+
+    def set_refused_aside(self) -> None:
+        """From now on, raise no error for copied records that are refused or damaged: ``refused`` has them."""
+        ...
+
+    def refused(self) -> Sequence[RefusedRecords]:
+        """The records that were set aside, once; called before each commit, which fails while there are some.
+
+        Waits until what was sent is acknowledged, so that there are no others of it. Errors are as those of :class:`Sender`.
         """
         ...
 

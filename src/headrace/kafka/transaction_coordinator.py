@@ -6,7 +6,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -29,6 +28,7 @@ from headrace.kafka.wire.connection import (
     unresolvable,
 )
 from headrace.kafka.wire.settings import WireSettings, wire_settings
+from headrace.kafka.wire.transaction_state import ProducerIdentity
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _REPORT_SECONDS = 1.0
@@ -46,14 +46,6 @@ _TRANSACTION: Final = 1
 
 _Address = tuple[str, int]
 _Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerIdentity:
-    """The producer id and epoch that a transactional id has been given."""
-
-    producer_id: int
-    epoch: int
 
 
 class TransactionCoordinator:
@@ -107,16 +99,20 @@ class TransactionCoordinator:
         deadline: Deadline,
         *,
         waiting: Waiting | None = None,
-    ) -> None:
-        """Fence every producer that uses one of *transactional_ids* now.
+    ) -> dict[str, ProducerIdentity]:
+        """Fence every producer that uses one of *transactional_ids* now; returns the identities that these have got.
 
         On return their transactions have ended and their next call fails. When this raises, some may be
         fenced; fencing again is harmless.
         """
+        taken = dict[str, ProducerIdentity]()
         left = list(dict.fromkeys(transactional_ids))
         while left:
             doing = f"the fencing of {left[0]!r}"
-            self._answered(lambda: self._fence_each(left, deadline), doing, deadline, waiting)
+            self._answered(
+                lambda: self._fence_each(left, taken, deadline), doing, deadline, waiting
+            )
+        return taken
 
     def transactional_ids(
         self, deadline: Deadline, *, waiting: Waiting | None = None
@@ -173,7 +169,7 @@ class TransactionCoordinator:
     def _init(
         self, transactional_id: str, current: ProducerIdentity | None, deadline: Deadline
     ) -> ProducerIdentity:
-        known = ProducerIdentity(producer_id=-1, epoch=-1) if current is None else current
+        known = ProducerIdentity(-1, -1) if current is None else current
         request = InitProducerIdRequest(
             transactional_id=transactional_id,
             transaction_timeout_ms=self._timeout_ms,
@@ -194,17 +190,19 @@ class TransactionCoordinator:
             self._coordinators.pop(transactional_id, None)
             passing = _RIVALS if current is None else ()
             raise _RefusedError(answer.error_code, transactional_id, also_passing=passing)
-        return ProducerIdentity(producer_id=answer.producer_id, epoch=answer.producer_epoch)
+        return ProducerIdentity(answer.producer_id, answer.producer_epoch)
 
-    def _fence_each(self, left: list[str], deadline: Deadline) -> None:
-        """Fence as many of *left* as possible now, and remove them; raises why the first one cannot be fenced yet.
+    def _fence_each(
+        self, left: list[str], taken: dict[str, ProducerIdentity], deadline: Deadline
+    ) -> None:
+        """Move as many of *left* as possible to *taken* now; raises why the first one cannot be fenced yet.
 
         Their transactions end in parallel.
         """
         first, refusal = left[0], None
         for each in list(left):
             try:
-                self._init(each, None, deadline)
+                taken[each] = self._init(each, None, deadline)
                 left.remove(each)
             except _RefusedError as refused:
                 if not refused.may_pass:

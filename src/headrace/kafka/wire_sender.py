@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +22,12 @@ from headrace.kafka.batches.encoding import (
     RecordTooLargeError,
     largest_sizes,
 )
+from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.batches.forwarding import (
     BatchForwarding,
     Counted,
     ForwardingLimits,
-    Reason,
     runs_of,
-    source_place,
 )
 from headrace.kafka.batches.header_sections import lengths
 from headrace.kafka.batches.headers import HEADER_BYTES
@@ -39,6 +37,12 @@ from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.handed_over import HandedOver, RowOrigin, SourceOrigin
 from headrace.kafka.java_settings import connect_name
 from headrace.kafka.producer import Waiting
+from headrace.kafka.refused_records import (
+    CopyOrigin,
+    RefusedRecords,
+    refused_by_broker,
+    refused_unsent,
+)
 from headrace.kafka.row_batches import RowBatch, StickyPartitions, columns_of, row_batches
 from headrace.kafka.send_precheck import KnownPartitions, too_large
 from headrace.kafka.sender import EncodedRecords, OffsetEntry, RowsOrigin, TooLargeError
@@ -54,7 +58,10 @@ from headrace.kafka.wire.written_topics import WrittenTopics
 # No topic that anyone uses takes less, so for less than that its limit is not asked for.
 _SURELY_TAKEN_BYTES: Final = 32 << 10
 _UNKNOWN_OFFSET: Final = -1
+_FORWARDED: Final = "forwarded"
 _JAVA_PARTITIONERS: Final = ("murmur2", "murmur2_random")
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,11 +236,16 @@ class WireSender:
         self._sticky = StickyPartitions(settings.batch_bytes)
         self._forwarding = BatchForwarding()
         self._handed_over = HandedOver()
+        self._sets_aside = False
+        self._refused: list[RefusedRecords] = []
 
     @property
-    def forwarded(self) -> Mapping[Reason | None, Counted]:
-        """How much of what was fetched went on as it was (``None``), and how much was rebuilt, by the reason."""
-        return self._forwarding.counted
+    def counted(self) -> Mapping[str, Counted]:
+        """How much of what was fetched went on as it was (``forwarded``), and how much was rebuilt, by the reason."""
+        return {
+            _FORWARDED if reason is None else reason.value: counted
+            for reason, counted in self._forwarding.counted.items()
+        }
 
     def open(self) -> None:
         """Become the owner of the transactional id, or get a producer id without one."""
@@ -241,32 +253,32 @@ class WireSender:
 
     def begin(self) -> None:
         """Begin a transaction; nothing when idempotent."""
-        with self._translating():
-            self._producer.begin()
-        self._handed_over.forget()
+        self._translated(self._producer.begin)
+        self._forget_handed_over()
 
     def commit(self) -> None:
         """Wait until the broker has everything of the transaction, and end it."""
         if not self._producer.is_transactional:
             self.flush()
             return
-        with self._translating():
-            self._producer.commit()
-        self._handed_over.forget()
+        self.flush()
+        self._translated(self._producer.commit)
+        self._forget_handed_over()
 
     def abort(self) -> None:
         """Throw the open transaction away; nothing when none is open, or when somebody has ended a wait."""
         if self._waits.has_ended:
             # The broker may be away still; the next owner of the transactional id throws it away.
             return
-        with self._translating():
-            self._producer.abort()
-        self._handed_over.forget()
+        self._translated(self._producer.abort)
+        self._forget_handed_over()
 
     def flush(self) -> None:
         """Wait until everything handed over is acknowledged; raises when anything was not."""
-        with self._translating():
-            self._producer.flush()
+        self._translated(self._producer.flush)
+        if self._refused:
+            # They would be passed over without a word.
+            raise self._refused[0].error
         self._handed_over.forget_rows()
         self._is_flushed = not self._producer.is_transactional
 
@@ -280,9 +292,8 @@ class WireSender:
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the producer's queue, waiting while it is full."""
         if len(records):
-            with self._translating():
-                columns = columns_of(records, now=_now())
-                self._hand_over(records, columns, self._batched(records, columns))
+            columns = columns_of(records, now=_now())
+            self._hand_over(records, columns, self._batched(records, columns))
 
     def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
         """Like ``send``; returns each record's place in Kafka once all are acknowledged.
@@ -291,11 +302,10 @@ class WireSender:
         """
         if not len(records):
             return []
-        with self._translating():
-            columns = columns_of(records, now=_now())
-            batches = self._batched(records, columns)
-            numbers = self._hand_over(records, columns, batches)
-            self._producer.flush()
+        columns = columns_of(records, now=_now())
+        batches = self._batched(records, columns)
+        numbers = self._hand_over(records, columns, batches)
+        self._translated(self._producer.flush)
         places: dict[int, RecordMetadata] = {}
         for number, each in zip(numbers, batches, strict=True):
             base = self._producer.base_offset(number)
@@ -359,7 +369,7 @@ class WireSender:
         self._forget_old()
         for each in batches:
             place = TopicPartition(records.topic, each.partition)
-            number = self._producer.send(place, each.batch)
+            number = self._translated(partial(self._producer.send, place, each.batch))
             origin = RowOrigin(records.topic, key_sizes[each.rows], value_sizes[each.rows])
             self._handed_over.add_rows(number, origin)
             if records.origin is not None:
@@ -377,18 +387,44 @@ class WireSender:
         Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` and
         :class:`~headrace.kafka.batches.errors.UnforwardableError`.
         """
-        target = TopicPartition(batches.topic, batches.partition)
-        place, sent = source_place(batches), 0
-        limits = self._settings.forwarding(self._limit(batches.topic, batches.nbytes))
         self._forget_old()
-        with self._translating():
-            for each in self._forwarding.prepared(batches, limits):
-                number = self._producer.send(target, each.batch)
-                origin = SourceOrigin(batches.source_partition, place, target, each.runs)
-                self._handed_over.add_copied(number, origin)
-                sent += each.batch.record_count
-            self._push()
+        sent, left = 0, [batches]
+        while left:
+            count, more = self._send_part(left.pop())
+            sent += count
+            left += more
+        self._push()
         return sent
+
+    def _send_part(self, batches: EncodedBatches) -> tuple[int, list[EncodedBatches]]:
+        """Hand over the records of *batches*; returns how many, and what is left, last parts first, if some were set aside."""
+        target, origin = TopicPartition(batches.topic, batches.partition), CopyOrigin.of(batches)
+        limits = self._settings.forwarding(self._limit(batches.topic, batches.nbytes))
+        sent, reached = 0, batches.start
+        try:
+            for each in self._forwarding.prepared(batches, limits):
+                number = self._translated(partial(self._producer.send, target, each.batch))
+                copied = SourceOrigin(origin.source, origin.place, target, each.runs, origin)
+                self._handed_over.add_copied(number, copied)
+                sent += each.batch.record_count
+                reached = each.last_offset + 1
+        except (UnforwardableError, CorruptBatchError) as error:
+            if not self._sets_aside:
+                raise
+            before, refused, rest = refused_unsent(batches, error, reached)
+            self._refused.append(refused)
+            return sent, [each for each in (rest, before) if each is not None]
+        return sent, []
+
+    def set_refused_aside(self) -> None:
+        """From now on, raise no error for copied records that are refused or damaged: :meth:`refused` has them."""
+        self._sets_aside = True
+
+    def refused(self) -> Sequence[RefusedRecords]:
+        """The records that were set aside, once."""
+        self._translated(self._producer.settle)
+        refused, self._refused = self._refused, []
+        return refused
 
     def copied_runs(self) -> list[CopiedRun]:
         """Where the records of batches, and rows with an origin, have landed that were sent since the transaction began.
@@ -400,8 +436,7 @@ class WireSender:
 
     def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
         """Commit *entries* for *group*, which has no members."""
-        with self._translating():
-            self._producer.send_group_offsets(group, entries)
+        self._translated(partial(self._producer.send_group_offsets, group, entries))
 
     def delete_group_offsets(self, group: str, places: Sequence[tuple[str, int]]) -> None:
         """Remove what *group* has committed for *places*."""
@@ -417,7 +452,7 @@ class WireSender:
     def _push(self) -> None:
         """Without transactions, whoever reads may have records before the next ``flush``."""
         if not self._producer.is_transactional:
-            self._producer.push()
+            self._translated(self._producer.push)
 
     def _forget_old(self) -> None:
         """Forget what the producer has no more to say about."""
@@ -429,12 +464,27 @@ class WireSender:
     def _is_acknowledged(self, number: int) -> bool:
         return self._producer.base_offset(number) is not None
 
-    @contextmanager
-    def _translating(self) -> Generator[None]:
-        try:
-            yield
-        except BatchRefusedError as error:
-            raise self._handed_over.refusal(error) from error
+    def _forget_handed_over(self) -> None:
+        self._handed_over.forget()
+        self._refused.clear()
+
+    def _translated(self, act: Callable[[], _Answer]) -> _Answer:
+        """What *act* of the producer returns; batches that are refused meanwhile are set aside, or raised with their records."""
+        while True:
+            try:
+                return act()
+            except BatchRefusedError as error:
+                copied = self._handed_over.taken_back(error.number) if self._sets_aside else None
+                if copied is None or copied.origin is None:
+                    raise self._handed_over.refusal(error) from error
+                batch = self._producer.drop(error.number)
+                refused, left = refused_by_broker(
+                    copied.origin, copied.runs, batch, copied.refusal(error), rows=error.rows
+                )
+                self._refused.append(refused)
+                if left is not None:
+                    self._producer.put_back(error.number, copied.target, left.batch)
+                    self._handed_over.put_back(error.number, copied._replace(runs=left.runs))
 
 
 def _copied(origin: RowsOrigin, target: TopicPartition, batch: RowBatch) -> SourceOrigin:

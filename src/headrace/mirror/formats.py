@@ -133,6 +133,11 @@ class OffsetRange(NamedTuple):
             raise ValueError(f"{found} is no range of offsets.")
         return found
 
+    @staticmethod
+    def topic_of(key: bytes) -> str:
+        """The topic that a record with this *key* is about; raises ``ValueError``."""
+        return _Reader(key, "key of an offset range").text()
+
 
 class _Reader:
     """Reads the fields of one key or value, one after the other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -101,6 +101,7 @@ class FlowPlanner:
         self._enumerator: PartitionEnumerator | None = None
         self._has_begun = self._has_discovered = self._has_compared = False
         self._has_shared = False
+        self._recalled: Collection[str] | None = None
         self._owners: Owners = {}
         self._slots = 0
         self._before: dict[TopicPartition, Position] = {}
@@ -278,6 +279,7 @@ class FlowPlanner:
         """Those of *splits* whose remote topic is there; it is created and grown, but where the settings forbid it."""
         topics = {place.topic for place in splits}
         copied = {place.topic for place in (*found.positions, *self._before) if place in splits}
+        copied.update(self._recalled_of(topics - copied, found))
         self._target.ensure_internal()
         self._check_two_clusters()
         gone = self._target.ensure({each: self._source.partitions(each) for each in topics}, copied)
@@ -285,6 +287,13 @@ class FlowPlanner:
             self._removed.pop(topic, None)
         self._stopped.topics = {**self._removed, **gone}
         return {place: split for place, split in splits.items() if place.topic not in gone}
+
+    def _recalled_of(self, topics: Collection[str], found: Stored) -> Collection[str]:
+        """Those of *topics* without a position that another process has copied: asked once, the others are known here."""
+        if self._recalled is None:
+            is_asked = found.is_discovered and topics
+            self._recalled = self._target.copied_before(topics) if is_asked else ()
+        return self._recalled
 
     def _check_two_clusters(self) -> None:
         one, other = self._source.cluster_id, self._target.cluster_id

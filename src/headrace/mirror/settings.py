@@ -221,7 +221,8 @@ class RecordsLostConfig(Config):
         "mirror.on.remote.removed",
         default="fail",
         doc="What to do when a remote topic was deleted, or has fewer partitions than copied ones and cannot be extended: "
-        "`fail`, or `continue`: it is created again, and copying goes on at the position.",
+        "`fail`, or `continue`: it is created again, and copying goes on at the position, or at the beginning where the "
+        "position is gone with the topic.",
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import TaskFailedError
@@ -14,9 +15,11 @@ from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
 from headrace.mirror.client_settings import Side
 from headrace.mirror.clients import another_cluster
 from headrace.mirror.filters import property_filter
+from headrace.mirror.formats import OffsetRange
 from headrace.mirror.own_topics import COMPACTED
 from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
 from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.topic_tail import TopicTail
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +92,36 @@ class MirrorTarget:
         if wanted:
             self._ensure(wanted, source, copied)
         return {source[name]: said for name, said in self._gone.items() if name in source}
+
+    def copied_before(self, topics: Collection[str]) -> frozenset[str]:
+        """Those of the source's *topics* whose remote topics are gone, and that were copied as far as offset ranges say.
+
+        A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept.
+        """
+        names = {self._copied.remote_topic(each): each for each in topics}
+        existing = self._topics.partitions(frozenset(names))
+        missing = {topic for name, topic in names.items() if name not in existing}
+        return self._topics_in_ranges() & missing if missing else frozenset()
+
+    def _topics_in_ranges(self) -> frozenset[str]:
+        keys, reason = set[bytes | None](), "not all of it could be read in time."
+        tail = TopicTail(self._cluster, self._internal_topic, keys.clear)
+        try:
+            for columns in tail.read(self._deadline()):
+                keys.update(columns["key"].to_pylist())
+        except TaskFailedError as error:
+            # Without the right to read it, topics are copied nevertheless.
+            reason = str(error)
+        finally:
+            tail.close()
+        if not tail.is_complete:
+            _log.warning(
+                "A remote topic that was deleted while the connector did not run may be taken for a new one, and its source be "
+                "copied from its beginning, as the topic %s does not say what was copied before: %s",
+                self._internal_topic,
+                reason,
+            )
+        return frozenset(_topics_of(keys))
 
     def _ensure(
         self, wanted: Mapping[str, int], source: Mapping[str, str], copied: Collection[str]
@@ -212,10 +245,21 @@ class MirrorTarget:
             if self._config.on_remote_removed == "fail":
                 self._gone[name] = (
                     f"{found} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
-                    "empty, and copying goes on at the position."
+                    "empty, and copying goes on at the position, or at the beginning where the position is gone with the topic."
                 )
             else:
-                _log.warning("%s It is created again, and copying goes on at the position.", found)
+                _log.warning(
+                    "%s It is created again, and copying goes on at the position, or at the beginning where the position is gone "
+                    "with the topic.",
+                    found,
+                )
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)
+
+
+def _topics_of(keys: Iterable[bytes | None]) -> Iterator[str]:
+    """The topics that offset ranges with *keys* are about; the connector of checkpoints reports others than a mirror's."""
+    for key in keys:
+        with suppress(ValueError):
+            yield OffsetRange.topic_of(key or b"")

@@ -16,6 +16,7 @@ from headrace.mirror.clients import source_admin, source_admin_cluster, target_c
 from headrace.mirror.filters import property_filter
 from headrace.mirror.offset_ranges import retention_ms
 from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
+from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.scheduler import Scheduled, Scheduler
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.topic_config_sync import settings_differing, settings_of_existing
@@ -74,7 +75,7 @@ class TopicSync:
         self._config = config
         self._worker = worker
         self._copied = config.topics_copied
-        self.ranges_topic = config.policy.offset_ranges_topic(config.source_cluster_alias)
+        self.ranges_topic = self._copied.policy.offset_ranges_topic(config.source_cluster_alias)
         self._source_admin: TopicAdmin | None = None
         self._target_admin: TopicAdmin | None = None
         self._source_cluster = source_admin_cluster(config, ClientRole.REPLICATION_SOURCE_ADMIN)
@@ -154,13 +155,13 @@ class TopicSync:
         self._target_cluster.close()
 
     def _is_spoken_of(self, topic: str) -> bool:
-        policy = self._config.policy
-        upstream = policy.upstream_topic(topic) if self._copied.is_own(topic) else None
-        return (
-            upstream is not None
-            and self._copied.copies(upstream)
-            and not policy.is_heartbeats_topic(topic)
-        )
+        """Whether ranges are of *topic*: another connector may copy it from the same source."""
+        policy = self._copied.policy
+        if policy.is_internal(topic) or policy.is_heartbeats_topic(topic):
+            return False
+        # Every topic of the target may come from the source by its name then.
+        is_chosen = not isinstance(policy, IdentityReplicationPolicy) or self._copied.copies(topic)
+        return is_chosen and self._copied.is_own(topic)
 
     def _change(
         self,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.observe import events
 from headrace.observe.events import Amounts, Event, TaskCounts
@@ -17,6 +18,9 @@ _TOTALS = [
     for each in fields(TaskCounts)
     if each.name != "task" and not isinstance(each.default, Amounts)
 ]
+
+
+_Count = TypeVar("_Count", int, Counter[str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,7 @@ class TaskTotals:
     before: TaskCounts
     failed_at_ms: int = 0
 
-    def total(self, count: Callable[[TaskCounts], int]) -> int:
+    def total(self, count: Callable[[TaskCounts], _Count]) -> _Count:
         """One of the counts since the worker began."""
         return count(self.before) + count(self.now)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -88,6 +89,9 @@ class TaskCounts:
     polls that returned anything. Of the tolerated bad records, *dead_lettered* are in the topic of dead letters,
     *skipped* nowhere. *moved_offsets* were committed without a record, by ``update_offsets``.
 
+    *copied_batches* and *copied_bytes* are record batches that were copied unopened, ``forwarded`` as they were, or by the reason
+    for which they were rebuilt.
+
     *record_errors* are records that could not be read, converted or sent, including those that failed the task;
     *errors_logged* of them are in the log. *retries* counts retried operations, *dead_letters_failed* dead letters that
     could not be written. Work that is repeated after a failure counts again.
@@ -103,6 +107,8 @@ class TaskCounts:
     retries: int = 0
     errors_logged: int = 0
     dead_letters_failed: int = 0
+    copied_batches: Counter[str] = field(default_factory=Counter[str])
+    copied_bytes: Counter[str] = field(default_factory=Counter[str])
     polls: Amounts = Amounts()
     batches: Amounts = Amounts()
     commits: Amounts = Amounts()

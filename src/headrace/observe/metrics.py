@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -28,13 +29,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric(Generic[_T]):
-    """Kafka Connect's *attribute* of a *group*; *value* reads it, ``None`` if there is none. Pure."""
+    """Kafka Connect's *attribute* of a *group*; *value* reads it, ``None`` if there is none. Pure.
+
+    A metric that is measured in parts has one value for each, under the label *by*.
+    """
 
     group: str
     attribute: str
     kind: Kind
     doc: str
-    value: Callable[[_T], float | str | None]
+    value: Callable[[_T], float | str | Mapping[str, float] | None]
+    by: str = ""
 
     @property
     def name(self) -> str:
@@ -183,6 +188,21 @@ def _total(count: Callable[[TaskCounts], int]) -> Callable[[TaskSnapshot], float
     return lambda task: task.done.total(count) if task.done else None
 
 
+def _copied(
+    attribute: str, what: str, count: Callable[[TaskCounts], Counter[str]]
+) -> Metric[TaskSnapshot]:
+    return Metric(
+        group="source-task-metrics",
+        attribute=attribute,
+        kind=_COUNTER,
+        doc=f"{what} that a mirror has copied as such, by the label `way`: `forwarded` as they were, or why they were "
+        "rebuilt (`gap`, `too large`, `small` and put together with others, `log append time`, `old format`, `starts before "
+        "the position`). Not in Kafka Connect.",
+        value=lambda task: task.done.total(count) if task.done else None,
+        by="way",
+    )
+
+
 def _of_batch(
     of: Callable[[TaskCounts], Amounts], value: Callable[[Amounts], float]
 ) -> Callable[[TaskSnapshot], float | None]:
@@ -276,6 +296,8 @@ OF_TASK: Final = (
         _total(lambda c: c.moved_offsets),
         _COUNTER,
     ),
+    _copied("source-batch-copied-total", "Record batches", lambda c: c.copied_batches),
+    _copied("source-batch-copied-bytes-total", "Bytes of record batches", lambda c: c.copied_bytes),
     _source(
         "source-record-active-count", "Records that were polled and are not committed yet.", _active
     ),
@@ -412,6 +434,9 @@ def _families(
             value = metric.value(subject)
             if isinstance(value, str):
                 family.add_sample(metric.name, {**labels, metric.label: value}, 1)
+            elif isinstance(value, Mapping):
+                for part, number in value.items():
+                    family.add_sample(metric.name, {**labels, metric.by: part}, number)
             elif value is not None:
                 family.add_sample(metric.name, dict(labels), value)
         if family.samples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -19,6 +20,7 @@ from headrace.observe.events import (
 from headrace.runtime.micro_batch import MicroBatch, SlotState
 
 _COUNTED = {each.name for each in fields(TaskCounts)}
+_PARTS = {"copied_batches", "copied_bytes"}
 
 
 class SourceWaits:
@@ -173,9 +175,11 @@ class BatchProgress:
 
 
 def _counts(task: int, done: Mapping[str, Any]) -> TaskCounts:
-    counts: dict[str, Any] = {
-        name: Amounts(**value) if isinstance(value, Mapping) else value
-        for name, value in done.items()
-        if name in _COUNTED
-    }
+    counts = {name: _count(name, value) for name, value in done.items() if name in _COUNTED}
     return TaskCounts(task=task, **counts)
+
+
+def _count(name: str, value: Any) -> Any:  # noqa: ANN401 (JSON values, and fields of different types)
+    if name in _PARTS:
+        return Counter(value)
+    return Amounts(**value) if isinstance(value, Mapping) else value

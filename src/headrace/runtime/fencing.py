@@ -5,6 +5,10 @@ transactional id. A process that has not done so yet cannot be fenced, and may b
 driver takes the connector's guard, a transactional id of its own, before it fences and reads offsets. After each of its
 processes has initialised its id, and before that process begins to write, the driver proves that it still has the
 guard: a driver that took the guard in between fences afterwards, and so fences that process.
+
+Processes with the wire's producer do not initialise their ids: the driver does so for each plan, before it reads the
+offsets that the plan is executed from, and hands the identities over. So nothing lies between a plan and its first write
+in which a process could take its id from a newer owner, and it is fenced from its first request on.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from headrace.connect.errors import ConnectorFencedError, FencedError, ReplanError, RetriableError
@@ -21,9 +26,11 @@ from headrace.connect.task import Offsets
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.producer import Waiting
-from headrace.kafka.transaction_coordinator import ProducerIdentity, TransactionCoordinator
+from headrace.kafka.transaction_coordinator import TransactionCoordinator
+from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.observe.events import Committed
 from headrace.offsets.store import OffsetSnapshot
+from headrace.offsets.target import TargetGroup
 from headrace.runtime.services import Coordinator, RunSpec, SecondaryOffsetStore, Services
 from headrace.storage.protocols import TaskCount
 from headrace.task.slot_work import SlotWork
@@ -112,6 +119,28 @@ class Guard:
         deadline = Deadline.after(PATIENCE_SECONDS, time.monotonic)
         self._coordinator.fence(ids, deadline, waiting=giving_up(give_up))
 
+    def identities(
+        self, ids: Collection[str], *, give_up: Callable[[], bool]
+    ) -> Mapping[str, ProducerIdentity]:
+        """The identity with which one producer of each of *ids* may begin; earlier producers are fenced.
+
+        Each is proven (KIP-360) after all were taken. Raises ``ConnectorFencedError`` or ``RetriableError`` as :meth:`hold`.
+        """
+        self.prove()
+        deadline = Deadline.after(PATIENCE_SECONDS, time.monotonic)
+        taken = self._coordinator.fence(ids, deadline, waiting=giving_up(give_up))
+        proven = dict[str, ProducerIdentity]()
+        for each, identity in taken.items():
+            following = self._renewed(each, identity, deadline)
+            if following is None:
+                self.prove()
+                raise RetriableError(
+                    f"Another program has taken the transactional id {each!r} of connector {self._connector}, which this "
+                    "worker has just taken, and does not have the connector's guard. It is taken again."
+                )
+            proven[each] = following
+        return proven
+
     def close(self) -> None:
         """Close the connections. A guard is only taken over by another driver, never released.
 
@@ -130,7 +159,9 @@ class Guard:
                 raise RetriableError(f"The driver of connector {self._connector} has ended.")
             if not self._is_lost:
                 deadline = Deadline.after(seconds, time.monotonic)
-                self._is_lost = not self._is_proven(self._identity, deadline)
+                following = self._renewed(self._id, self._identity, deadline)
+                self._is_lost = following is None
+                self._identity = following or self._identity
         if self._is_lost:
             raise ConnectorFencedError(
                 f"Another worker with group.id {self._group_id!r} has taken over connector {self._connector} (transactional "
@@ -139,15 +170,18 @@ class Guard:
                 "here, or give one of the two another name, or its worker another group.id."
             )
 
-    def _is_proven(self, current: ProducerIdentity, deadline: Deadline) -> bool:
+    def _renewed(
+        self, transactional_id: str, current: ProducerIdentity, deadline: Deadline
+    ) -> ProducerIdentity | None:
+        """The next identity of the owner of *transactional_id*; ``None`` when it does not have *current* any more."""
         try:
-            self._identity = self._coordinator.prove(self._id, current, deadline)
+            following = self._coordinator.prove(transactional_id, current, deadline)
         except FencedError:
-            return False
+            return None
         # A broker that has forgotten the id (transactional.id.expiration.ms, a week) accepts any former owner, with a
         # new producer id. The current owner gets a new producer id only when the epochs of the old one are used up.
-        is_same = self._identity.producer_id == current.producer_id
-        return is_same or current.epoch >= _LAST_EPOCH
+        is_same = following.producer_id == current.producer_id
+        return following if is_same or current.epoch >= _LAST_EPOCH else None
 
 
 def giving_up(give_up: Callable[[], bool]) -> Waiting:
@@ -218,6 +252,21 @@ class Ownership:
             self._services.configs.put_task_count(self._spec.name, count)
             self._proven_at = self._clock()
         self.dirty = False
+
+    def handed_over(
+        self, works: Sequence[SlotWork], *, give_up: Callable[[], bool]
+    ) -> Sequence[SlotWork]:
+        """*works*, each with the identity of its producer where that is the wire's; older producers are fenced.
+
+        To be called for each plan, and before the offsets are read that its slots begin from: an identity is good for one
+        producer only, and that may leave a transaction open. Raises as :meth:`fence`.
+        """
+        if self._guard is None or not isinstance(self._spec.offsets, TargetGroup):
+            return works
+        ids = [each.transactional_id for each in works if each.transactional_id is not None]
+        found = self._guard.identities(ids, give_up=give_up)
+        self._proven_at = self._clock()
+        return [replace(each, identity=found[each.transactional_id or ""]) for each in works]
 
     def _ids_of_writers(self, guard: Guard, give_up: Callable[[], bool]) -> list[str]:
         """The ids of all tasks that may have left a writer: this driver's, and at the first call those of any other."""

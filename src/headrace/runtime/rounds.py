@@ -26,6 +26,7 @@ from headrace.runtime.run_context import RunContext
 from headrace.runtime.services import RunSpec
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.offset_updates import changed, checked_update, raise_failed_update, read_only
+from headrace.task.slot_work import SlotWork
 from headrace.task.transaction_boundary import BoundaryRequests
 
 _log = logging.getLogger(__name__)
@@ -126,13 +127,14 @@ class Rounds:
     def _run_plan(self, plan: Plan, offsets: OffsetSnapshot) -> None:
         if self._lacks_progress(offsets):
             return
-        works = planned_works(
+        planned = planned_works(
             self._placed(),
             plan,
             group_id=self._services.group_id,
             timing=self._services.timing,
         )
-        seen = self._read_offsets() if plan.offsets else offsets
+        works = self._handed_over(planned)
+        seen = self._read_offsets() if plan.offsets or works is not planned else offsets
         if _have_moved_beside(plan, offsets, seen):
             return
         result = self._batches.run(
@@ -143,6 +145,11 @@ class Rounds:
             objects=plan.objects,
         )
         self._no_progress.ended(result, offsets, followed=plan.followed)
+
+    def _handed_over(self, works: Sequence[SlotWork]) -> Sequence[SlotWork]:
+        """*works* with their producers' identities; the same, if they get these themselves."""
+        ownership = self._run_context.ownership
+        return ownership.handed_over(works, give_up=self._run_context.stopping.is_set)
 
     def _lacks_progress(self, offsets: OffsetSnapshot) -> bool:
         """Whether the last micro-batch changed nothing; if so, pauses before returning."""
@@ -172,9 +179,10 @@ class Rounds:
         self._run_context.tasks.report(connector, [work.config for work in works])
         if not works or (probed and not has_work):
             return self._services.once or self._idle(offsets)
-        if is_kept and self._have_moved(offsets):
+        handed_over = self._handed_over(works)
+        if (is_kept or handed_over is not works) and self._have_moved(offsets):
             return False
-        result = self._batches.run(works, offsets)
+        result = self._batches.run(handed_over, offsets)
         self._poll_backoff.ended(result, offsets)
         if probed or self._run_context.context.wants_reconfiguration:
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from headrace.connect.connector import SourceConnector
 from headrace.connect.task import Offsets
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.producer import Waiting
-from headrace.kafka.transaction_coordinator import ProducerIdentity
+from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.observe.events import EventListener
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.runtime.channel_server import Channel
@@ -88,8 +88,8 @@ class Coordinator(Protocol):
         deadline: Deadline,
         *,
         waiting: Waiting | None = None,
-    ) -> None:
-        """Make every producer of these ids unable to write."""
+    ) -> Mapping[str, ProducerIdentity]:
+        """Make every producer of these ids unable to write; returns their next identities."""
         ...
 
     def transactional_ids(

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from headrace.connect.errors import ConnectError, RecordError, RetriableError, TaskFailedError
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.refused_records import RefusedRecords
 from headrace.kafka.sender import Sender, TooLargeError
 from headrace.observe.secret_masking import Secrets
 from headrace.task.channel import Lease
@@ -85,6 +87,34 @@ class ErrorTolerance:
             else "The record is skipped."
         )
         self._note(record.error, record.stage, record.class_name, record.bad.raw, fate=fate)
+
+    def pass_over(self, refused: RefusedRecords, by: str) -> None:
+        """Skip copied records that *by* could not write, or send their dead letters: one for each, or the bytes of a damaged batch.
+
+        Their place is logged in any case: one line for all of them.
+        """
+        is_damaged = isinstance(refused.error, CorruptBatchError)
+        where = self._policy.dead_letters
+        _log.warning(
+            "Task %s passes over the offsets %d to %d of %s, %s (errors.tolerance=all). %s",
+            self._owner,
+            refused.first,
+            refused.last,
+            refused.origin.place,
+            f"which are sent to the dead letter topic {where!r}" if where else "which are skipped",
+            refused.error,
+        )
+        for key, error in refused.errors():
+            assert error.bad is not None
+            self.skip(
+                SkippedRecord(
+                    error=error,
+                    bad=error.bad,
+                    stage="TASK_POLL" if is_damaged else "KAFKA_PRODUCE",
+                    class_name=by,
+                    key=key,
+                )
+            )
 
     def failing(self, error: ConnectError, *, stage: str, by: str, raw: bytes | None) -> None:
         """Count and log *error*, about a record that holds *raw*, which is about to fail the task."""

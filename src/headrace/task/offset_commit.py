@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.encoded import EncodedBatches
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
+from headrace.kafka.batches.forwarding import Counted
 from headrace.kafka.sender import EncodedRecords
 from headrace.task.channel import Lease
 from headrace.task.commit_hooks import CommitHooks
@@ -70,6 +71,16 @@ class SentCounts:
         self._records += records
         self._bytes += nbytes
         self._topics.add(topic)
+
+    def copied(self, counted: Mapping[str, Counted]) -> None:
+        """Note what was copied unopened so far, and which way it went."""
+        # New dictionaries, because the heartbeat may be reading the old ones.
+        self._progress.copied_batches = {way: each.batches for way, each in counted.items()}
+        self._progress.copied_bytes = {way: each.nbytes for way, each in counted.items()}
+
+    def not_written(self, records: int) -> None:
+        """So many *records* that were sent are not in the transaction after all."""
+        self._records -= records
 
     @property
     def in_transaction(self) -> int:
@@ -229,6 +240,7 @@ class OffsetCommitter:
         self._lease.check()
         began = self._clock()
         commits = self._pipeline.commits
+        self._counts.not_written(self._pipeline.pass_over_refused())
         commits.settle()
         self._ask_for_updates()
         if self._counts.in_transaction:
@@ -237,6 +249,8 @@ class OffsetCommitter:
         if commits.commit(offsets):
             took = self._clock() - began
             self._counts.took(took, in_transaction=commits.in_transactions)
+        if self._pipeline.forwarder is not None:
+            self._counts.copied(self._pipeline.forwarder.counted)
         self._counts.committed(moved_offsets=self._updates.committed(offsets))
         self._pipeline.tolerance.committed()
         self._uncommitted = False

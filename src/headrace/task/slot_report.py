@@ -64,6 +64,9 @@ class Progress:
     and *errors_logged* those that were logged; *retries* is how often a record or batch was retried,
     *dead_letters_failed* how many dead letters could not be written. These count what happened, committed or not.
 
+    *copied_batches* and *copied_bytes* are the record batches that were copied unopened, by ``forwarded``, or the reason why they
+    were rebuilt.
+
     *polled_records* includes bad records. *polls* are the seconds of each poll that returned something and
     *batches* the number of its records, *commits* the seconds of each commit and *transaction_sizes* the number of
     records of each transaction; the last is empty with at-least-once.
@@ -82,6 +85,8 @@ class Progress:
     retries: int = 0
     errors_logged: int = 0
     dead_letters_failed: int = 0
+    copied_batches: Mapping[str, int] = field(default_factory=dict[str, int])
+    copied_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
     waiting_for: str | None = None
     source_away: str | None = None
     idle_seconds: float | None = None

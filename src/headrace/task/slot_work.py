@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
+from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.task.connector_spec import ConnectorSpec
 
 
@@ -40,7 +41,8 @@ class SlotWork:
     """Everything that one slot needs: its connector's *spec* and its own settings; the answer to a granted claim.
 
     Durations are in seconds. *config* is the task's configuration, *splits* are its share of a plan, which has no end if
-    it is *followed*. *transaction_seconds* is how long the broker lets a transaction stay open.
+    it is *followed*. *transaction_seconds* is how long the broker lets a transaction stay open. *identity* is what the driver
+    has got for the transactional id; without it the slot's producer gets one itself.
     """
 
     spec: ConnectorSpec
@@ -50,6 +52,7 @@ class SlotWork:
     planned: bool
     splits: tuple[Split, ...]
     transactional_id: str | None
+    identity: ProducerIdentity | None = None
     lease_seconds: float
     grace_seconds: float
     transaction_seconds: float
@@ -74,6 +77,8 @@ class SlotWork:
         """The work from what :meth:`as_message` returned."""
         given = dict(message)
         given["spec"] = ConnectorSpec.from_message(given["spec"])
+        if given["identity"] is not None:
+            given["identity"] = ProducerIdentity(*given["identity"])
         given["splits"] = tuple(_split(each) for each in given["splits"])
         return cls(**given)
 

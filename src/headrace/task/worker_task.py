@@ -8,6 +8,7 @@ import platform
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from headrace import __version__
@@ -31,7 +32,7 @@ from headrace.pids import identity_of
 from headrace.task.chain import chain_of
 from headrace.task.channel import ChannelClient, ChannelOffsets, Lease
 from headrace.task.commit_hooks import overrides
-from headrace.task.connector_spec import BoundaryKind, ConnectorSpec
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.error_handling import RetryWithBackoff, retrying_in
 from headrace.task.frames import Frame, Place
 from headrace.task.logs import Follow, slot_log
@@ -128,9 +129,11 @@ def context_of(
     )
 
 
-def sender_maker(spec: ConnectorSpec) -> Callable[..., Sender]:
-    """Who makes the sender of the tasks of *spec*: only that of the wire commits offsets to groups, and forwards batches."""
-    return make_wire_sender if isinstance(spec.offsets, TargetGroup) else make_sender
+def sender_maker(work: SlotWork) -> Callable[..., Sender]:
+    """Who makes the sender for *work*: only that of the wire commits offsets to groups, and forwards batches."""
+    if isinstance(work.spec.offsets, TargetGroup):
+        return partial(make_wire_sender, identity=work.identity)
+    return make_sender
 
 
 class WorkerTask:
@@ -154,7 +157,7 @@ class WorkerTask:
         self._lease = lease
         self._progress = progress
         self._received = received
-        self._make_sender = make_sender or sender_maker(work.spec)
+        self._make_sender = make_sender or sender_maker(work)
         self._sender: Sender | None = None
         self._task: SourceTask | None = None
         self._writer: TaskWriter | None = None
@@ -244,7 +247,8 @@ class WorkerTask:
             reports_metadata=overrides(task, "commit_record"),
         )
         sender.open()
-        # A process that was suspended after its claim may just have fenced a newer slot, but must not write.
+        # A process that was suspended after its claim may just have fenced a newer slot, but must not write; one with an
+        # identity from the driver has fenced no one, and would be fenced itself.
         self._check_token("The token was withdrawn before the first transaction.")
         return sender
 

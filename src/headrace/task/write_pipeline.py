@@ -50,6 +50,21 @@ class WritePipeline:
         assert self.forwarder is not None, "the poll loop refuses encoded batches without one"
         return self.forwarder.send_batches(batches)
 
+    def pass_over_refused(self) -> int:
+        """Skip copied records that were refused, or send them as dead letters; returns how many of those sent were not written.
+
+        Called before each commit.
+        """
+        if self.forwarder is None or not self.tolerance.is_on:
+            return 0
+        unwritten, by = 0, class_name(self.sender)
+        # Dead letters may be refused, too, and so may batches that were behind others.
+        while refused := self.forwarder.refused():
+            for each in refused:
+                self.tolerance.pass_over(each, by)
+                unwritten += each.handed_over
+        return unwritten
+
     def write_for_commit(self, made: MakesRecords) -> None:
         """Hand over the records that are *made* of where those that were sent since the last commit have landed."""
         assert self.forwarder is not None, "offsets are in a group where this is asked for"
@@ -93,9 +108,12 @@ def make_write_pipeline(
     The first commit interval starts here. Raises what converters raise for invalid settings.
     """
     commits = make_commit_strategy(work, sender, client)
+    forwarder = sender if isinstance(sender, GroupSender) else None
+    if forwarder is not None and work.spec.errors.tolerate:
+        forwarder.set_refused_aside()
     return WritePipeline(
         sender=_record_sender(work, sender),
-        forwarder=sender if isinstance(sender, GroupSender) else None,
+        forwarder=forwarder,
         commits=commits,
         tolerance=ErrorTolerance(
             work.spec.errors,

@@ -9,6 +9,7 @@ from typing import Any
 from headrace.connect.batch import SourceBatch
 from headrace.connect.connector import PlannedConnector, PlanRequest, SourceConnector
 from headrace.connect.encoded import EncodedBatches
+from headrace.connect.errors import ConnectError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split, TransactionContext
@@ -109,6 +110,7 @@ class LocalRun:
         self._wait = wait
         self._planned = False
         self._followed = False
+        self._failure: ConnectError | None = None
         self._props = props
         self._stored = stored
         self._slots = slots
@@ -120,17 +122,22 @@ class LocalRun:
         """Run micro-batches until there is nothing to do; returns what was committed.
 
         A planned connector has nothing to do when its plan is empty, a polled one when a micro-batch has
-        moved no offset. Raises ``AssertionError`` when there is always something to do.
+        moved no offset. Raises ``AssertionError`` when there is always something to do, and the ``failure`` of the last
+        plan, as a worker's run ends with it, when nothing else is left.
         """
         self._connector.initialize(LocalConnectorContext(StoredOffsets(self._stored)))
         self._connector.start(self._props)
         try:
             for _ in range(_MOST_ROUNDS):
                 if not self._round():
-                    return self.delivered
+                    break
+            else:
+                raise AssertionError(f"still something to do after {_MOST_ROUNDS} rounds")
         finally:
             self._connector.stop()
-        raise AssertionError(f"still something to do after {_MOST_ROUNDS} rounds")
+        if self._failure is not None and self._left != 0:
+            raise self._failure
+        return self.delivered
 
     def _round(self) -> bool:
         """One micro-batch; whether there may be more to do."""
@@ -153,7 +160,7 @@ class LocalRun:
         plan = self._connector.plan(PlanRequest(slots=self._slots, offsets=offsets))
         self._store(plan.offsets)
         self._planned = plan.has_work() or bool(plan.offsets)
-        self._followed = plan.followed
+        self._followed, self._failure = plan.followed, plan.failure
         if self._wait and plan.ask_again_after is not None and not plan.has_work():
             self._wait(plan.ask_again_after)
             self._planned = True

@@ -243,12 +243,15 @@ class Sending(RuleBasedStateMachine):
         self.flight.clear()
 
     @precondition(lambda self: self.queue.refused is not None and not self.flight)
-    @rule()
-    def drop(self) -> None:
-        """The refused batch is given up."""
+    @rule(records_left=st.integers(0, 2))
+    def drop(self, records_left: int) -> None:
+        """The refused batch is given up, or some of it is put back."""
         dropped = self.queue.drop()
-        self.dropped.append(dropped.number)
         self.sequence = dropped.sequence
+        if records_left:
+            self.queue.put_back(batch(dropped.number, records_left))
+        else:
+            self.dropped.append(dropped.number)
 
     @invariant()
     def the_log_has_each_batch_once_and_in_order(self) -> None:

@@ -32,12 +32,13 @@ from headrace.kafka.batches.producer_batch import UnstampedBatch
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.transaction_coordinator import ProducerIdentity, TransactionCoordinator
+from headrace.kafka.transaction_coordinator import TransactionCoordinator
 from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster
 from headrace.kafka.wire.epoch_ends import epoch_ends
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
 from headrace.kafka.wire.producer import WireProducer
 from headrace.kafka.wire.producer_settings import ProducerWireSettings
+from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.kafka.wire.written_topics import WrittenTopics
 from record_batches import Row, batch
 

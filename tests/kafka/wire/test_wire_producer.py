@@ -314,6 +314,33 @@ def test_the_identity_may_come_from_elsewhere() -> None:
         assert 1 == len(brokers.received("InitProducerId"))
 
 
+@VERSIONS
+def test_an_identity_that_came_from_elsewhere_is_used_once(version: int) -> None:
+    """After what was not answered the producer goes on by InitProducerId with its own id and epoch."""
+    with playing(T0, version=version) as (brokers, players):
+        given = players.opened().identity
+        producer = players.producer()
+        producer.open(soon(), identity=given)
+        brokers.faults["Produce"] = [lost]
+        producer.begin()
+        producer.send(T0, labelled("a"))
+        with pytest.raises(RetriableError):
+            producer.flush()
+        producer.open(soon(), identity=given)
+        producer.begin()
+        producer.send(T0, labelled("a"))
+        producer.commit()
+        inits = [
+            each.message
+            for each in brokers.brokers.brokers[1].received
+            if each.name == "InitProducerId"
+        ]
+
+        assert ["a"] == brokers.labels(T0, "committed") == brokers.labels(T0, "aborted")
+        assert given == (inits[-1].producer_id, inits[-1].producer_epoch)
+        assert 2 == len(inits)
+
+
 # ----------------------------------------------------------------- doubt
 
 

@@ -181,14 +181,7 @@ class BatchForwarding:
             for octets, headers in _joined(group, place)
         )
         for parts in _gathered(found):
-            records = pa.Table.from_batches(parts)
-            columns = RecordColumns(
-                records["timestamp"].to_numpy(),
-                records["value"],
-                records["key"],
-                sections(records["headers"].combine_chunks()),
-            )
-            yield _Rows(records["offset"].to_numpy(), columns)
+            yield _decoded_rows(pa.Table.from_batches(parts))
 
     @property
     def _how(self) -> Decoding:
@@ -357,12 +350,8 @@ def _rebuilt(
 ) -> Iterator[Prepared]:
     """Batches of the records *found*, which belong to *batches*."""
     for offsets, records in found:
-        row = 0
         try:
-            for batch in encoded(records, how):
-                runs = runs_of(offsets[row : row + batch.record_count])
-                yield Prepared(batch, runs, reason)
-                row += batch.record_count
+            yield from _encoded(_Rows(offsets, records), how, reason)
         except RecordTooLargeError as error:
             raise UnforwardableError(
                 source_place(batches),
@@ -371,6 +360,29 @@ def _rebuilt(
                 f"to topic {batches.topic!r}",
                 advice="Raise max.message.bytes of that topic, and max.request.size of the producer.",
             ) from error
+
+
+def encoded_records(records: pa.Table, how: Encoding, reason: Reason | None) -> Iterator[Prepared]:
+    """*records*, decoded with their headers, in batches. Raises as :func:`~headrace.kafka.batches.encoding.encoded`."""
+    return _encoded(_decoded_rows(records), how, reason)
+
+
+def _decoded_rows(records: pa.Table) -> _Rows:
+    columns = RecordColumns(
+        records["timestamp"].to_numpy(),
+        records["value"],
+        records["key"],
+        sections(records["headers"].combine_chunks()),
+    )
+    return _Rows(records["offset"].to_numpy(), columns)
+
+
+def _encoded(rows: _Rows, how: Encoding, reason: Reason | None) -> Iterator[Prepared]:
+    row = 0
+    for batch in encoded(rows.records, how):
+        runs = runs_of(rows.offsets[row : row + batch.record_count])
+        yield Prepared(batch, runs, reason)
+        row += batch.record_count
 
 
 def runs_of(offsets: Int64Array) -> tuple[SourceRun, ...]:

@@ -160,12 +160,20 @@ class Delivery:
         """Whether batches behind the refused one of that *number* are in flight."""
         return self._queues[self.refusals[number].place].is_in_flight
 
-    def drop(self, number: int) -> None:
-        """Go on without the refused batch of that *number*; none of its partition may be in flight."""
+    def drop(self, number: int) -> ProducerBatch:
+        """Go on without the refused batch of that *number*, which is returned; none of its partition may be in flight."""
         queue = self._queues[self.refusals.pop(number).place]
         dropped = queue.drop()
         self._state.rewind(queue.place, dropped.sequence)
         self.nbytes -= dropped.nbytes
+        self._offer(queue)
+        return dropped
+
+    def put_back(self, batch: ProducerBatch) -> None:
+        """*batch* is to be sent in the place of the one of its partition that was just dropped."""
+        queue = self._queues[batch.place]
+        queue.put_back(batch)
+        self.nbytes += batch.nbytes
         self._offer(queue)
 
     def begin(self) -> None:

@@ -142,6 +142,10 @@ class PartitionQueue:
             each.sequence = NO_SEQUENCE
         return dropped
 
+    def put_back(self, batch: ProducerBatch) -> None:
+        """Send *batch* before all others, in the place of one that was just dropped."""
+        self._waiting.appendleft(batch)
+
     def clear(self) -> list[ProducerBatch]:
         """Forget all but what is in flight; returns what was to be sent, or sent again, and what was refused."""
         refused = [] if self._refused is None else [self._refused]

@@ -139,7 +139,7 @@ class WireProducer:
         """Get an id and an epoch: earlier owners of the transactional id are fenced, and what is open is aborted.
 
         The same producer may be opened again, outside of transactions: then it must still be the newest owner. With
-        *identity*, which another program has got for this producer, the broker is not asked. Raises
+        *identity*, which another program has got for this producer, the broker is not asked the first time. Raises
         :class:`~headrace.connect.errors.RetriableError` when Kafka did not answer before *deadline*.
         """
         if self._state.phase is Phase.ENDED:
@@ -154,12 +154,15 @@ class WireProducer:
             self._begin_wait()
             version = FIRST_VERSION
             if not self._state.is_transactional:
-                found = identity or self._requests.new_identity(deadline)
+                found = self._requests.new_identity(deadline)
             else:
                 version = self._requests.transaction_version(deadline)
-                found = identity or self._requests.take(
-                    self._state.identity, self._transaction_ms, deadline
-                )
+                own = self._state.identity
+                if own is None and identity is not None:
+                    found = identity
+                else:
+                    # By its own identity: without it, this would take the id from a newer owner.
+                    found = self._requests.take(own, self._transaction_ms, deadline)
         self._state.initialised(found, version=version)
         self._timed_out = None
 
@@ -227,11 +230,15 @@ class WireProducer:
                 until = Deadline.after(self._settings.delivery_seconds, self._clock)
                 self._requests.commit(group, entries, until)
 
-    def flush(self) -> None:
-        """Wait until everything that was handed over is acknowledged."""
+    def settle(self) -> None:
+        """Wait until everything that was handed over is acknowledged; ``base_offset`` knows as much as before."""
         self._raise_failure()
         with self._translating():
             self._pump(lambda: self._delivery.nbytes > 0, "records to be acknowledged")
+
+    def flush(self) -> None:
+        """Wait until everything that was handed over is acknowledged."""
+        self.settle()
         # In a transaction, offsets are kept until the next one.
         self._is_flushed = not self._state.is_transactional
 
@@ -259,11 +266,11 @@ class WireProducer:
                 found = self._requests.take(own, self._transaction_ms, until)
             self._state.initialised(found, version=version)
 
-    def drop(self, number: int) -> None:
+    def drop(self, number: int) -> UnstampedBatch:
         """Go on without the batch of a :class:`~headrace.kafka.wire.producer_errors.BatchRefusedError` that was raised.
 
-        The batches behind it are sent; the caller has done something else with its records. Another one that was refused is
-        raised by the next call. Raises ``ValueError`` for a batch that was not refused.
+        Returns it; the caller does something else with its records, and may put some of them back. The batches behind it are
+        sent. Another one that was refused is raised by the next call. Raises ``ValueError`` for a batch that was not refused.
         """
         if number not in self._delivery.refusals:
             raise ValueError(f"No batch with the number {number} was refused.")
@@ -272,7 +279,11 @@ class WireProducer:
             while self._delivery.is_behind(number):
                 self._delivery.pump(self._until_report(), flushes=True)
                 self._wait("records to be acknowledged")
-            self._delivery.drop(number)
+            return self._delivery.drop(number).batch
+
+    def put_back(self, number: int, place: TopicPartition, batch: UnstampedBatch) -> None:
+        """Send *batch* for *place* under the *number* of one that was dropped, and in its place; called directly after that."""
+        self._delivery.put_back(ProducerBatch(number, place, batch, len(batch.data), self._clock()))
 
     def base_offset(self, number: int) -> int | None:
         """The offset of the first record of an acknowledged batch; ``None`` when the broker has not said it.

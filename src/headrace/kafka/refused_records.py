@@ -1,0 +1,226 @@
+"""Copied records that are not written: refused by their target, or damaged at their source. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.encoded import EncodedBatches
+from headrace.connect.errors import RecordError
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.record import BadRecord
+from headrace.kafka.batches.compression import Compression
+from headrace.kafka.batches.decoding import Decoding, decoded
+from headrace.kafka.batches.encoding import Encoding
+from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
+from headrace.kafka.batches.forwarding import (
+    Prepared,
+    SourceRun,
+    encoded_records,
+    source_place,
+)
+from headrace.kafka.batches.headers import batch_headers
+from headrace.kafka.batches.producer_batch import UnstampedBatch
+from headrace.kafka.topic_partition import TopicPartition
+
+# What is refused was decoded, or can be; a checksum is not right before a producer has signed the batch.
+_UNCHECKED: Final = Decoding(with_headers=True, check_crcs=False)
+# A part of a batch fits into one.
+_ONE_BATCH: Final = 1 << 30
+
+RefusedError = UnforwardableError | CorruptBatchError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyOrigin:
+    """Where copied records come from, and to which *topic* they go.
+
+    The entry *moving* of *offset*, which is committed with them, belongs to the source offset *next_offset*.
+    """
+
+    source: SourcePartition
+    place: TopicPartition
+    topic: str
+    offset: SourceOffset
+    moving: str
+    next_offset: int
+
+    @classmethod
+    def of(cls, batches: EncodedBatches) -> CopyOrigin:
+        """That of the records of *batches*, without their bytes."""
+        return cls(
+            source=batches.source_partition,
+            place=source_place(batches),
+            topic=batches.topic,
+            offset=batches.offset,
+            moving=batches.moving,
+            next_offset=batches.next_offset,
+        )
+
+    def offset_after(self, at: int) -> SourceOffset:
+        """What is committed once the record at the source offset *at* is passed."""
+        moved = self.offset[self.moving]
+        assert isinstance(moved, int), "checked when the batches were made"
+        return {**self.offset, self.moving: moved - (self.next_offset - at - 1)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedRecords:
+    """Records from the source offset *first* to *last*, which are not written, and why.
+
+    *records* has their offsets, keys and values; without it the bytes of their batch, *data*, cannot be read. *handed_over* of
+    them counted as sent.
+    """
+
+    origin: CopyOrigin
+    error: RefusedError
+    first: int
+    last: int
+    records: pa.Table | None = None
+    data: bytes | None = None
+    handed_over: int = 0
+
+    def errors(self) -> Iterator[tuple[bytes | None, RecordError]]:
+        """The key and the error of each record; only one error, with the bytes of the batch, where these cannot be read."""
+        if self.records is None:
+            where = f"offsets {self.first} to {self.last}"
+            yield None, self._error(where, self.last, self.data)
+            return
+        for offset, key, value in zip(
+            *(self.records[name].to_pylist() for name in ("offset", "key", "value")), strict=True
+        ):
+            yield key, self._error(f"offset {offset}", offset, value)
+
+    def _error(self, position: str, offset: int, raw: bytes | None) -> RecordError:
+        advice = self.error.advice if isinstance(self.error, UnforwardableError) else None
+        place = self.origin.place
+        return RecordError(
+            f"{self.error.reason.rstrip('.')}.",
+            native_key=f"{place}",
+            position=position,
+            advice=advice,
+            bad=BadRecord(
+                source_partition=self.origin.source,
+                source_offset=self.origin.offset_after(offset),
+                topic=self.origin.topic,
+                raw=raw,
+                reference={
+                    "topic": place.topic,
+                    "partition": place.partition,
+                    "firstOffset": self.first if self.records is None else offset,
+                    "lastOffset": offset,
+                },
+            ),
+        )
+
+
+def refused_by_broker(
+    origin: CopyOrigin,
+    runs: Sequence[SourceRun],
+    batch: UnstampedBatch,
+    error: UnforwardableError,
+    *,
+    rows: Sequence[int],
+) -> tuple[RefusedRecords, Prepared | None]:
+    """The records of *batch*, which the broker has refused, and what it may take of it; *runs* are their source offsets.
+
+    The broker takes a batch as a whole. Where it has said which *rows* are the reason, the others may be sent again.
+    """
+    offsets = np.concatenate([np.arange(run.first, run.first + run.records) for run in runs])
+    records = _records(batch.data, origin.place)
+    if records is None or len(records) != len(offsets):
+        first, last = int(offsets[0]), int(offsets[-1])
+        data = bytes(batch.data)
+        return RefusedRecords(
+            origin=origin, error=error, first=first, last=last, data=data, handed_over=len(offsets)
+        ), None
+    index = records.schema.get_field_index("offset")
+    records = records.set_column(index, "offset", pa.array(offsets, pa.int64()))
+    is_refused = np.full(len(offsets), not rows)
+    is_refused[list(rows)] = True
+    refused = offsets[is_refused]
+    found = RefusedRecords(
+        origin=origin,
+        error=error,
+        first=int(refused[0]),
+        last=int(refused[-1]),
+        records=records.filter(pa.array(is_refused)),
+        handed_over=len(refused),
+    )
+    if is_refused.all():
+        return found, None
+    return found, _anew(records.filter(pa.array(~is_refused)), batch, origin.place)
+
+
+def _anew(records: pa.Table, batch: UnstampedBatch, place: TopicPartition) -> Prepared:
+    """*records* of *batch* in one batch, with its compression."""
+    (header,) = batch_headers(memoryview(batch.data), place)
+    how = Encoding(
+        compression=Compression(header.compression),
+        batch_bytes=_ONE_BATCH,
+        max_bytes=_ONE_BATCH,
+    )
+    (found,) = encoded_records(records, how, None)
+    return found
+
+
+def refused_unsent(
+    batches: EncodedBatches, error: RefusedError, reached: int
+) -> tuple[EncodedBatches | None, RefusedRecords, EncodedBatches | None]:
+    """What of *batches*, which are sent up to the source offset *reached*, comes before the records of *error*, these, and the rest.
+
+    Raises *error* where it does not say which records it is about.
+    """
+    index = next(
+        (
+            index
+            for index, header in enumerate(batches.headers)
+            if header.base_offset <= error.offset <= header.last_offset
+        ),
+        None,
+    )
+    if index is None:
+        raise error
+    origin, header, data = CopyOrigin.of(batches), batches.headers[index], batches.data[index]
+    records = None
+    if isinstance(error, UnforwardableError):
+        first = last = error.offset
+        found = _records(data, origin.place)
+        records = None if found is None else found.filter(pc.equal(found["offset"], first))
+    else:
+        first, last = max(header.base_offset, reached, batches.start), header.last_offset
+    refused = RefusedRecords(
+        origin=origin,
+        error=error,
+        first=first,
+        last=last,
+        records=records,
+        data=bytes(data) if records is None else None,
+    )
+    return _part(batches, reached, index), refused, _part(batches, last + 1, len(batches))
+
+
+def _part(batches: EncodedBatches, start: int, end: int) -> EncodedBatches | None:
+    """Those before the index *end* with something from the source offset *start* on."""
+    begin = next(
+        (index for index in range(end) if batches.headers[index].last_offset >= start), None
+    )
+    if begin is None:
+        return None
+    part = batches.slice(begin, end - begin)
+    return part if part.start >= start else replace(part, start=start)
+
+
+def _records(data: bytes | memoryview | bytearray, place: TopicPartition) -> pa.Table | None:
+    """Offsets, keys and values; ``None`` where they cannot be read."""
+    octets = memoryview(data)
+    try:
+        found = decoded(octets, batch_headers(octets, place), place=place, start=0, how=_UNCHECKED)
+        return pa.Table.from_batches(list(found), _UNCHECKED.schema)
+    except CorruptBatchError:
+        return None
