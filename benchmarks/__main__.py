@@ -29,6 +29,18 @@ from benchmarks.kafka_source import Measured, measured_reads, shapes
 from benchmarks.kafka_source_report import kafka_source_section, told
 from benchmarks.machine import machine, versions
 from benchmarks.measuring import BROKER_SETTINGS, Bench, Measurement
+from benchmarks.mirror import (
+    DELAY,
+    Copied,
+    Delayed,
+    MirrorCase,
+    cases,
+    chosen_cases,
+    measured_copies,
+)
+from benchmarks.mirror import QUICK as MIRROR_QUICK
+from benchmarks.mirror_report import mirror_section
+from benchmarks.mirror_report import told as told_of_mirror
 from benchmarks.plan_report import plan_section
 from benchmarks.plans import CASES, PlanMeasured, measured
 from benchmarks.report import MIB, report
@@ -50,6 +62,9 @@ CHAIN_RECORDS = 100_000
 CONTROL, CHAINS = "A worker that serves", "A chain of transformations"
 # Of the records that are written to measure writing, so many are read to measure reading; large ones are fewer.
 SMALL_SHARE, LARGE_SHARE = 0.3, 0.1
+# Of these, so many are copied; of 1 KB, a fifth.
+MIRROR_LARGE_SHARE = 0.2
+DELAY_SECONDS, QUICK_DELAY_SECONDS = 60.0, 15.0
 WARM_UP_RECORDS = 500_000
 WARM_UP = (ClientLimit(), HeadraceWorker(format="lines", exactly_once=True))
 # Below that, the seconds in which Java compiles are a large part of a run of Kafka Connect.
@@ -76,7 +91,7 @@ def main() -> int:
     plans: dict[str, PlanMeasured] = {}
     figures: dict[str, Sequence[Figure]] = {}
     chains: dict[str, Sequence[Figure]] = {}
-    reads, failed = list[Measured](), False
+    reads, mirrors, failed = list[Measured](), list[Copied | Delayed](), False
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
             failed = _measure(options, Path(name), runs)
@@ -84,6 +99,7 @@ def main() -> int:
             failed |= _control(options, Path(name), figures)
             _chain(options, chains)
             _read(options, Path(name), reads)
+            failed |= _mirror(options, Path(name), mirrors)
         except KeyboardInterrupt:
             failed = True
             print("Interrupted; here is what was measured.", file=sys.stderr)
@@ -91,14 +107,20 @@ def main() -> int:
             failed = True
             print(f"The run cannot continue: {error}", file=sys.stderr)
     sections = (
-        f"{plan_section(plans)}{figure_section(CONTROL, figures)}{figure_section(CHAINS, chains)}"
-        f"{kafka_source_section(reads)}"
+        plan_section(plans),
+        figure_section(CONTROL, figures),
+        figure_section(CHAINS, chains),
+        kafka_source_section(reads),
+        mirror_section(mirrors),
     )
-    page = _page(Results(runs), sections, began=began, options=options)
-    print(f"\n{page}")
-    if options.write is not None:
-        options.write.write_text(f"{METHOD.read_text()}\n{page}\n\n{NOTES.read_text()}")
+    _publish(_page(Results(runs), "".join(sections), began=began, options=options), options.write)
     return int(failed)
+
+
+def _publish(page: str, file: Path | None) -> None:
+    print(f"\n{page}")
+    if file is not None:
+        file.write_text(f"{METHOD.read_text()}\n{page}\n\n{NOTES.read_text()}")
 
 
 def _keys() -> Iterator[str]:
@@ -107,6 +129,8 @@ def _keys() -> Iterator[str]:
     yield from (f"{case.key:22}   {case.title}" for case in (*CASES, *CONTROL_CASES))
     yield f"{CHAIN:22}   a chain of transformations, in batches and record by record"
     yield f"{KAFKA_SOURCE:22}   reading Kafka in Spark, beside Spark's own source and the bare client"
+    yield from (f"{case.key:22} {case.tasks} a mirror: {case.title}" for case in cases(1, 1))
+    yield f"{DELAY:22}   a mirror's delays at a steady rate, and its restart after kill -9"
 
 
 def _measure(options: argparse.Namespace, folder: Path, runs: dict[str, list[Measurement]]) -> bool:
@@ -215,6 +239,37 @@ def _read(options: argparse.Namespace, folder: Path, reads: list[Measured]) -> N
         for each in measured_reads(broker.bootstrap, shapes(small, large), rounds=rounds, say=_say):
             _say(f"    {told(each)}")
             reads.append(each)
+
+
+def _mirror(options: argparse.Namespace, folder: Path, mirrors: list[Copied | Delayed]) -> bool:
+    """Measure mirrors, adding to *mirrors* as it goes; whether a run failed."""
+    wanted, failed = _mirror_cases(options), False
+    has_delays = _is_wanted(DELAY, options)
+    if not wanted and not has_delays:
+        return False
+    seconds = QUICK_DELAY_SECONDS if options.quick else DELAY_SECONDS
+    place = folder / "mirror"
+    place.mkdir()
+    for one in measured_copies(
+        place,
+        wanted,
+        rounds=max(1, options.pairs // 2),
+        delay_seconds=seconds if has_delays else None,
+        say=_say,
+    ):
+        if isinstance(one, BenchmarkError):
+            failed = True
+            _say(f"    FAILED: {one}")
+            continue
+        mirrors.append(one)
+        _say(f"    {told_of_mirror(one)}")
+    return failed
+
+
+def _mirror_cases(options: argparse.Namespace) -> list[MirrorCase]:
+    given = cases(options.records, int(options.records * MIRROR_LARGE_SHARE))
+    patterns = options.only or (MIRROR_QUICK if options.quick else ["*"])
+    return chosen_cases(given, patterns)
 
 
 def _is_wanted(key: str, options: argparse.Namespace) -> bool:

@@ -47,7 +47,7 @@ class ConnectWorker:
         """Start the worker, without a connector."""
         properties = job.folder / "worker.properties"
         properties.write_text(as_text(self._worker(job)))
-        return [started(_java(job.folder, properties), job)]
+        return [started(java_command(job.folder, MAIN, properties), job)]
 
     def begin(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """Create the connector as soon as the worker's REST interface takes it."""
@@ -65,7 +65,7 @@ class ConnectWorker:
         end_all(processes)
 
     def _worker(self, job: Job) -> dict[str, str]:
-        address = f"http://127.0.0.1:{_free_port()}"
+        address = f"http://127.0.0.1:{free_port()}"
         (job.folder / "address").write_text(f"{address}/connectors")
         plugins = job.folder / "plugins"
         plugins.mkdir()
@@ -85,13 +85,14 @@ class ConnectWorker:
         }
 
 
-def _java(folder: Path, properties: Path) -> list[str]:
+def java_command(folder: Path, main: str, properties: Path) -> list[str]:
+    """The command that runs Kafka Connect's class *main*, which logs warnings only."""
     java = find_java()
     quiet = folder / "log4j2.properties"
     quiet.write_text(LOG_CONFIG.replace("rootLogger.level = info", "rootLogger.level = warn"))
     logging = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
     jars = class_path("connect", java=java)
-    return [str(java.executable), *JAVA_OPTIONS, logging, "-cp", jars, MAIN, str(properties)]
+    return [str(java.executable), *JAVA_OPTIONS, logging, "-cp", jars, main, str(properties)]
 
 
 def _created(url: str, body: bytes) -> bool:
@@ -109,7 +110,8 @@ def _created(url: str, body: bytes) -> bool:
     return True
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that no one listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -51,10 +51,11 @@ class Shape:
     value_bytes: int
     compression: str = "none"
     batch_bytes: int = 1_000_000
+    partitions: int = PARTITIONS
 
     def read_by(self, tasks: int) -> int:
-        """How many records so many tasks read."""
-        return self.records // PARTITIONS * tasks
+        """How many records so many tasks read, each one partition."""
+        return self.records // self.partitions * tasks
 
 
 START: Final = Shape(title="two records", topic="start", records=PARTITIONS, value_bytes=100)
@@ -195,7 +196,7 @@ def measured_reads(
     jars = class_path("spark-kafka", java=find_java()).replace(os.pathsep, ",")
     for shape in given:
         say(f"filling a topic: {shape.records:,} records, {shape.title}")
-        _fill(bootstrap, shape)
+        fill(bootstrap, shape)
     say("warming up the session")
     orders = {
         "bootstrap": bootstrap,
@@ -212,13 +213,14 @@ def measured_reads(
         raise BenchmarkError(f"Reading Kafka ended with exit code {process.returncode}; see above.")
 
 
-def _fill(bootstrap: str, shape: Shape) -> None:
+def fill(bootstrap: str, shape: Shape) -> None:
+    """Create the topic of *shape*, and write its records."""
     from confluent_kafka import Producer  # noqa: PLC0415 - as everywhere here: each process needs only some of it
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415
     from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(shape.topic, PARTITIONS, 1)])[shape.topic].result(30)
+    admin.create_topics([NewTopic(shape.topic, shape.partitions, 1)])[shape.topic].result(30)
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -229,7 +231,7 @@ def _fill(bootstrap: str, shape: Shape) -> None:
         }
     )
     messages = [_message(number, shape.value_bytes) for number in range(_DIFFERENT)]
-    for partition in range(PARTITIONS):
+    for partition in range(shape.partitions):
         left = shape.read_by(1)
         while left:
             _produce(producer, shape.topic, messages[:left], partition)

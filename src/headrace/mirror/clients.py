@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
@@ -16,6 +17,9 @@ from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
 from headrace.mirror.client_settings import SERVERS, ClientKind, ClientRole, Side
 from headrace.mirror.settings import MirrorConnectorConfig, MirrorSourceConfig
+
+# What was fetched stays in memory until the target has all of it, and some of it at least four times.
+_USUAL: Final = FetchSettings(max_bytes=4 << 20, max_partition_bytes=4 << 20)
 
 
 def source_cluster(config: MirrorSourceConfig, *, task: int | None = None) -> Cluster:
@@ -86,7 +90,7 @@ def isolation(config: MirrorSourceConfig) -> IsolationLevel:
 
 def fetch_settings(config: MirrorSourceConfig) -> FetchSettings:
     """How much a fetch brings, by the Java consumer's settings."""
-    return consumer_settings.fetch_settings(_consumer(config), isolation(config))
+    return consumer_settings.fetch_settings(_consumer(config), isolation(config), usual=_USUAL)
 
 
 def decoding(config: MirrorSourceConfig) -> Decoding:

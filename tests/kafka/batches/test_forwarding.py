@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from column_batches import logged
 from headrace.connect.encoded import EncodedBatches, EncodedHeader
+from headrace.kafka.batches.checksums import crc32c
 from headrace.kafka.batches.compression import Compression
 from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.batches.forwarding import (
@@ -21,7 +23,12 @@ from headrace.kafka.batches.forwarding import (
     Reason,
     source_place,
 )
-from headrace.kafka.batches.headers import CONTROL, LOG_APPEND_TIME, batch_headers
+from headrace.kafka.batches.headers import (
+    CONTROL,
+    CRC_BEGINS,
+    LOG_APPEND_TIME,
+    batch_headers,
+)
 from headrace.kafka.topic_partition import TopicPartition
 from java_batches import JAVA, java_rows
 from record_batches import COMPRESSIONS, GZIP, LZ4, PLACE, SNAPPY, ZSTD, Row, batch, read, rows
@@ -29,11 +36,12 @@ from record_batches import COMPRESSIONS, GZIP, LZ4, PLACE, SNAPPY, ZSTD, Row, ba
 NOTHING_SMALL = ForwardingLimits(small_records=0)
 
 
-def fetched(*batches: bytes, start: int = 0) -> EncodedBatches:
-    """*batches* of a source partition that has another name at the target."""
+def fetched(*batches: bytes, start: int = 0, together: bool = False) -> EncodedBatches:
+    """*batches* of a source partition that has another name at the target; *together* in one answer, behind other bytes."""
+    answers = [memoryview(b"answer" + b"".join(batches))[6:]] if together else batches
     found = [
         (memoryview(data)[each.position : each.end], each)
-        for data in batches
+        for data in answers
         for each in batch_headers(data, PLACE)
     ]
     next_offset = max((each.last_offset for _, each in found), default=start - 1) + 1
@@ -99,7 +107,8 @@ def test_every_record_goes_on(written: list[Row], data: st.DataObject) -> None:
     )
 
     forwarding = BatchForwarding()
-    prepared = list(forwarding.prepared(fetched(*made, start=start), limits))
+    batches = fetched(*made, start=start, together=data.draw(st.booleans()))
+    prepared = list(forwarding.prepared(batches, limits))
 
     assert_same([row for row in written if row.offset >= start], prepared)
     sent = [part for part in parts if part[-1].offset >= start]
@@ -225,6 +234,19 @@ def test_small_batches_are_gathered() -> None:
     ]
     assert {ZSTD, 0} == set(codecs)
     assert ZSTD == codecs[-1]
+
+
+def test_what_is_gathered_keeps_its_bytes() -> None:
+    """Also what a decoder would read as something else, as a header whose key is no text."""
+    made = [bytearray(batch([Row(at, 7, b"k", b"v", [("name", b"x")])])) for at in range(2)]
+    for each in made:
+        each[each.index(b"name")] = 0xFF
+        struct.pack_into(">I", each, CRC_BEGINS - 4, crc32c(each[CRC_BEGINS:]))
+
+    (prepared,) = BatchForwarding().prepared(fetched(*map(bytes, made)), ForwardingLimits())
+
+    assert Reason.SMALL == prepared.reason
+    assert 2 == bytes(prepared.batch.data).count(b"\xffame\x02x")
 
 
 def test_small_batches_are_gathered_with_what_is_rebuilt_anyway() -> None:

@@ -17,6 +17,7 @@ from headrace.kafka.batches.compression import (
     decompressed,
     writable,
 )
+from headrace.kafka.batches.encoding import RecordTails, record_tails
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import (
     CRC_BEGINS,
@@ -97,6 +98,41 @@ def decoded(
         raise
 
 
+def undivided(
+    data: bytes | memoryview,
+    headers: Sequence[BatchHeader],
+    *,
+    place: TopicPartition,
+    start: int,
+    how: Decoding = Decoding(),
+) -> Iterator[RecordTails]:
+    """As ``decoded``, of batches of format 2, with what follows a record's time and offset left together and unopened.
+
+    All *headers* are of batches with records, which are wanted. What is handed out refers to *data*.
+    """
+    octets = memoryview(data)
+    position = start
+    try:
+        checked = _checked(octets, headers, place, None) if how.check_crcs else iter(headers)
+        is_packed = any(header.compression for header in headers)
+        groups = (
+            _decompressed(octets, checked, place, how, is_kept=True)
+            if is_packed
+            else _in_place(octets, checked, place, how)
+        )
+        for records in groups:
+            for rows in _parts(records):
+                found = record_tails(records.octets, records.tails(rows, start=start))
+                if len(found):
+                    position = int(found.offsets[-1]) + 1
+                    yield found
+    except CorruptBatchError as error:
+        before = [header for header in headers if header.last_offset < error.offset]
+        if before:
+            yield from undivided(data, before, place=place, start=position, how=how)
+        raise
+
+
 def _decoded(
     octets: memoryview,
     headers: Sequence[BatchHeader],
@@ -143,12 +179,16 @@ def _columns(
     groups: Iterator[Records], how: Decoding, *, start: int, end: int | None
 ) -> Iterator[pa.RecordBatch]:
     for records in groups:
-        parts = -(-len(records) // _ROWS)
-        for part in range(parts):
-            rows = slice(len(records) * part // parts, len(records) * (part + 1) // parts)
+        for rows in _parts(records):
             yield records.columns(
                 rows, start=start, end=end, without=how.without, with_headers=how.with_headers
             )
+
+
+def _parts(records: Records) -> Iterator[slice]:
+    parts = -(-len(records) // _ROWS)
+    for part in range(parts):
+        yield slice(len(records) * part // parts, len(records) * (part + 1) // parts)
 
 
 def _in_place(
@@ -167,9 +207,14 @@ def _in_place(
 
 
 def _decompressed(
-    octets: memoryview, headers: Iterator[BatchHeader], place: TopicPartition, how: Decoding
+    octets: memoryview,
+    headers: Iterator[BatchHeader],
+    place: TopicPartition,
+    how: Decoding,
+    *,
+    is_kept: bool = False,
 ) -> Iterator[Records]:
-    """The records of several batches at a time, decompressed into a buffer, which is used again for the next."""
+    """The records of several batches at a time, decompressed into a buffer, which is used again for the next unless it *is_kept*."""
     buffer = writable(2 * how.group_bytes + 8)
     spans: list[Span] = []
     used = 0
@@ -185,12 +230,16 @@ def _decompressed(
                 alone = decompressed(header.compression, records, how.max_batch_bytes)
             yield Records(alone, [found_span(alone, header, place, begin=0, end=len(alone))], place)
             spans, used = [], 0
+            if is_kept:
+                buffer = writable(len(buffer))
             continue
         spans.append(found_span(buffer, header, place, begin=used, end=used + size))
         used += size
         if used >= how.group_bytes:
             yield Records(buffer, spans, place)
             spans, used = [], 0
+            if is_kept:
+                buffer = writable(len(buffer))
     if spans:
         yield Records(buffer, spans, place)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,17 +15,20 @@ from headrace.kafka.batches.header_sections import Sections, lengths
 from headrace.kafka.batches.headers import HEADER_BYTES, NEWEST_MAGIC
 from headrace.kafka.batches.joining import (
     ZERO,
+    Codes,
     Column,
     Views,
     coded,
     inline,
     joined,
+    renumbered,
     same_view,
     views_of,
     width,
 )
 from headrace.kafka.batches.producer_batch import UnstampedBatch
-from headrace.kafka.batches.varints import Int64Array
+from headrace.kafka.batches.records import Tails
+from headrace.kafka.batches.varints import INLINE_BYTES, VIEW, Int64Array, Octets
 
 # Columns of so many rows fit into a processor's cache; so does what they are joined into.
 _ROWS: Final = 16_384
@@ -35,6 +38,7 @@ _LENGTH: Final = struct.Struct(">i")
 _ATTRIBUTES_AT: Final = 21
 _ATTRIBUTES: Final = struct.Struct(">h")
 _OVERHEAD: Final = 12
+_Pieces: TypeAlias = tuple[list[Views], list[object], Int64Array]
 _HEADER: Final = np.dtype(
     [
         ("base_offset", ">i8"),
@@ -92,6 +96,68 @@ class RecordColumns:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class RecordTails:
+    """Records in order whose key, value and headers are encoded already, and lie together in *buffers*.
+
+    *tails* are Arrow's views of these bytes, *sizes* their numbers. *offsets* are those that the records had.
+    """
+
+    offsets: Int64Array
+    timestamps: Int64Array
+    sizes: Int64Array
+    tails: Views
+    buffers: Sequence[object]
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all tails."""
+        return int(self.sizes.sum())
+
+    def part(self, start: int, stop: int) -> RecordTails:
+        """The rows from *start* to before *stop*, without copying."""
+        rows = slice(start, stop)
+        return RecordTails(
+            self.offsets[rows],
+            self.timestamps[rows],
+            self.sizes[rows],
+            self.tails[rows],
+            self.buffers,
+        )
+
+
+def record_tails(octets: Octets, found: Tails) -> RecordTails:
+    """What was *found* in *octets*, which are not copied unless there are short tails."""
+    if len(found.sizes) and found.sizes.min() > INLINE_BYTES:
+        views = np.zeros(len(found.at), VIEW)
+        views["size"], views["at"] = found.sizes, found.at
+        tails, buffers = views.view(np.uint64).reshape(-1, 2), [octets.buffer]
+    else:
+        buffers = list[object]()
+        tails = views_of(octets.pieces(found.at, found.sizes), buffers)
+    return RecordTails(found.offsets, found.timestamps, found.sizes, tails, buffers)
+
+
+def concatenated(parts: Sequence[RecordTails]) -> RecordTails:
+    """The records of *parts*, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    buffers, tails = list[object](), list[Views]()
+    for part in parts:
+        tails.append(renumbered(part.tails, len(buffers)))
+        buffers += part.buffers
+    offsets, timestamps, sizes = (
+        np.concatenate(columns)
+        for columns in zip(
+            *((each.offsets, each.timestamps, each.sizes) for each in parts), strict=True
+        )
+    )
+    return RecordTails(offsets, timestamps, sizes, np.concatenate(tails), buffers)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:
     """How records become batches.
@@ -115,7 +181,7 @@ class RecordTooLargeError(ValueError):
         super().__init__(f"The record in row {row} makes a batch of {size} bytes.")
 
 
-def encoded(columns: RecordColumns, how: Encoding) -> Iterator[UnstampedBatch]:
+def encoded(columns: RecordColumns | RecordTails, how: Encoding) -> Iterator[UnstampedBatch]:
     """The batches of *columns*, in order; each row is in one.
 
     Raises :class:`RecordTooLargeError` after all batches before that record.
@@ -128,17 +194,20 @@ def encoded(columns: RecordColumns, how: Encoding) -> Iterator[UnstampedBatch]:
         row += batch.record_count
 
 
-def largest_sizes(columns: RecordColumns) -> Int64Array:
+def largest_sizes(columns: RecordColumns | RecordTails) -> Int64Array:
     """How many bytes each record has at most, uncompressed and without the header of its batch."""
+    times = columns.timestamps
+    spread = int(times.max()) - int(times.min())
+    # Deltas of times that wrap around are no longer than all 64 bits.
+    deltas = [1, min(_LONGEST_VARINT, width(spread)), width(len(columns))]
+    if isinstance(columns, RecordTails):
+        longest = width(int(columns.sizes.max()) + _LONGEST_FIELDS)
+        return columns.sizes + longest + sum(deltas)
     keys = np.array([-1]) if columns.keys is None else lengths(columns.keys)
     values = lengths(columns.values)
     sizes = np.maximum(keys, 0) + np.maximum(values, 0) + _section_sizes(columns)
-    times = columns.timestamps
-    spread = int(times.max()) - int(times.min())
     widths = [width(int(most.max())) for most in (keys, values, sizes + _LONGEST_FIELDS)]
-    # Deltas of times that wrap around are no longer than all 64 bits.
-    widths += [1, min(_LONGEST_VARINT, width(spread)), width(len(columns))]
-    return sizes + sum(widths)
+    return sizes + sum(widths) + sum(deltas)
 
 
 _LONGEST_VARINT: Final = 10
@@ -150,7 +219,7 @@ def _section_sizes(columns: RecordColumns) -> Int64Array:
     return np.array([len(headers)]) if isinstance(headers, bytes) else lengths(headers)
 
 
-def _encoded(columns: RecordColumns, how: Encoding) -> Iterator[UnstampedBatch]:
+def _encoded(columns: RecordColumns | RecordTails, how: Encoding) -> Iterator[UnstampedBatch]:
     for borders in _groups(columns, how):
         start = borders[0]
         part = columns.part(start, borders[-1])
@@ -159,7 +228,7 @@ def _encoded(columns: RecordColumns, how: Encoding) -> Iterator[UnstampedBatch]:
             yield _compressed(batch, how.compression) if how.compression.codec else batch
 
 
-def _groups(columns: RecordColumns, how: Encoding) -> Iterator[list[int]]:
+def _groups(columns: RecordColumns | RecordTails, how: Encoding) -> Iterator[list[int]]:
     """The rows at which batches begin, and behind them the last one's end: of as many batches as are laid out together."""
     if not len(columns):
         return
@@ -179,12 +248,20 @@ def _groups(columns: RecordColumns, how: Encoding) -> Iterator[list[int]]:
         yield borders
 
 
-def _uncompressed(columns: RecordColumns, firsts: Int64Array) -> Iterator[UnstampedBatch]:
+def _uncompressed(
+    columns: RecordColumns | RecordTails, firsts: Int64Array
+) -> Iterator[UnstampedBatch]:
     """The batches of *columns* that begin at the rows *firsts*."""
     rows = len(columns)
     counts = np.diff(firsts, append=rows)
     bases = columns.timestamps[firsts]
-    pieces, buffers, sizes = _pieces(columns, firsts, counts, bases)
+    times = coded(columns.timestamps - np.repeat(bases, counts))
+    offsets = coded(np.arange(rows) - np.repeat(firsts, counts))
+    pieces, buffers, sizes = (
+        _pieces_of_tails(columns, times, offsets)
+        if isinstance(columns, RecordTails)
+        else _pieces(columns, times, offsets)
+    )
     totals = np.add.reduceat(sizes, firsts) + HEADER_BYTES
     headers = np.zeros(len(firsts), _HEADER)
     headers["length"] = totals - _OVERHEAD
@@ -203,13 +280,20 @@ def _uncompressed(columns: RecordColumns, firsts: Int64Array) -> Iterator[Unstam
         yield UnstampedBatch(content[begin:end], int(count))
 
 
-def _pieces(
-    columns: RecordColumns, firsts: Int64Array, counts: Int64Array, bases: Int64Array
-) -> tuple[list[Views], list[object], Int64Array]:
-    """The pieces of which records are made, the buffers in which they lie, and how many bytes each record has."""
+def _pieces_of_tails(columns: RecordTails, times: Codes, offsets: Codes) -> _Pieces:
+    """As ``_pieces``."""
+    sizes = columns.sizes + (ZERO.widths + times.widths + offsets.widths).astype(np.int64)
+    length = coded(sizes)
+    pieces = [*inline([length, ZERO, times, offsets]), columns.tails]
+    return pieces, list(columns.buffers), sizes + length.widths.astype(np.int64)
+
+
+def _pieces(columns: RecordColumns, times: Codes, offsets: Codes) -> _Pieces:
+    """The pieces of which records are made, the buffers in which they lie, and how many bytes each record has.
+
+    *times* and *offsets* are what they differ by from the first of their batch.
+    """
     rows, buffers = len(columns), list[object]()
-    times = coded(columns.timestamps - np.repeat(bases, counts))
-    offsets = coded(np.arange(rows) - np.repeat(firsts, counts))
     value_sizes = lengths(columns.values)
     value_length = coded(value_sizes)
     sizes = np.maximum(value_sizes, 0) + _section_sizes(columns)

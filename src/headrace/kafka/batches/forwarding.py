@@ -1,6 +1,6 @@
 """Which fetched batches go on as they are, and which are rebuilt, and why; no one is asked and nothing is sent.
 
-Fetched batches -> grouped -> forwarded, or decoded and encoded again -> UnstampedBatch
+Fetched batches -> grouped -> forwarded, or their records put into other batches -> UnstampedBatch
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, groupby
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,15 @@ import pyarrow as pa
 from headrace.connect.encoded import EncodedBatches
 from headrace.kafka.batches.checksums import crc32c
 from headrace.kafka.batches.compression import Compression
-from headrace.kafka.batches.decoding import Decoding, decoded
-from headrace.kafka.batches.encoding import Encoding, RecordColumns, RecordTooLargeError, encoded
+from headrace.kafka.batches.decoding import Decoding, decoded, undivided
+from headrace.kafka.batches.encoding import (
+    Encoding,
+    RecordColumns,
+    RecordTails,
+    RecordTooLargeError,
+    concatenated,
+    encoded,
+)
 from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.batches.header_sections import sections
 from headrace.kafka.batches.headers import CRC_BEGINS, NEWEST_MAGIC, BatchHeader, batch_headers
@@ -127,16 +134,20 @@ class BatchForwarding:
         comes before it.
         """
         place = source_place(batches)
-        for codec, group in groupby(fetched_batches(batches, place, limits), key=_rebuilding_codec):
-            if codec is None:
+        for way, group in groupby(fetched_batches(batches, place, limits), key=_rebuilding):
+            if way is None:
                 yield from self._forwarded(group, place)
-            else:
-                how = Encoding(
-                    compression=limits.compression or Compression(codec),
-                    batch_bytes=limits.batch_bytes,
-                    max_bytes=limits.max_bytes,
-                )
-                yield from self._rebuilt(list(group), batches, place, how)
+                continue
+            how = Encoding(
+                compression=limits.compression or Compression(way.codec),
+                batch_bytes=limits.batch_bytes,
+                max_bytes=limits.max_bytes,
+            )
+            found = list(group)
+            for each in found:
+                self._count(each)
+            rows = self._converted if way.is_old else self._undivided
+            yield from _rebuilt(rows(found, batches.start, place), batches, how, found[0].reason)
 
     def _forwarded(self, group: Iterable[Fetched], place: TopicPartition) -> Iterator[Prepared]:
         for each in group:
@@ -149,39 +160,34 @@ class BatchForwarding:
             batch = UnstampedBatch(each.data, header.record_count, has_checksum=True)
             yield Prepared(batch, (run,), None)
 
-    def _rebuilt(
-        self,
-        group: Sequence[Fetched],
-        batches: EncodedBatches,
-        place: TopicPartition,
-        how: Encoding,
-    ) -> Iterator[Prepared]:
-        for each in group:
-            self._count(each)
+    def _undivided(
+        self, group: Sequence[Fetched], start: int, place: TopicPartition
+    ) -> Iterator[_Rows]:
+        """The records of batches of format 2: as they are, but for their times and places in a batch."""
         found = chain.from_iterable(
-            self._decoded(part, batches.start, place) for part in _joined(group)
+            undivided(octets, headers, place=place, start=start, how=self._how)
+            for octets, headers in _located(group, place)
         )
-        for records in _gathered(found):
-            try:
-                yield from encoded_records(records, how, group[0].reason)
-            except RecordTooLargeError as error:
-                offset = records["offset"][error.row].as_py()
-                raise UnforwardableError(
-                    place,
-                    offset,
-                    f"it has {error.size} bytes with the header of its batch, and no more than {how.max_bytes} can be written "
-                    f"to topic {batches.topic!r}",
-                    advice="Raise max.message.bytes of that topic, and max.request.size of the producer.",
-                ) from error
+        for parts in _gathered(found):
+            records = concatenated(parts)
+            yield _Rows(records.offsets, records)
 
-    def _decoded(
-        self, octets: bytes | memoryview, start: int, place: TopicPartition
-    ) -> Iterator[pa.RecordBatch]:
-        how = Decoding(
+    def _converted(
+        self, group: Sequence[Fetched], start: int, place: TopicPartition
+    ) -> Iterator[_Rows]:
+        """The records of batches of old formats."""
+        found = chain.from_iterable(
+            decoded(octets, headers, place=place, start=start, how=self._how)
+            for octets, headers in _joined(group, place)
+        )
+        for parts in _gathered(found):
+            yield _decoded_rows(pa.Table.from_batches(parts))
+
+    @property
+    def _how(self) -> Decoding:
+        return Decoding(
             with_headers=True, check_crcs=self.check_crcs, max_batch_bytes=self.max_batch_bytes
         )
-        headers = batch_headers(octets, place)
-        return decoded(octets, headers, place=place, start=start, how=how)
 
     def _count(self, fetched: Fetched) -> None:
         counted = self.counted.setdefault(fetched.reason, Counted())
@@ -256,55 +262,125 @@ def _header(data: memoryview, place: TopicPartition) -> BatchHeader:
     return headers[0]
 
 
-def _rebuilding_codec(fetched: Fetched) -> int | None:
-    """What batches have in common that are rebuilt together; ``None`` for one that is forwarded."""
-    return None if fetched.reason is None else fetched.header.compression
+class _Way(NamedTuple):
+    """What batches have in common that are rebuilt together."""
+
+    codec: int
+    is_old: bool
 
 
-def _joined(group: Sequence[Fetched]) -> Iterator[bytes | memoryview]:
+def _rebuilding(fetched: Fetched) -> _Way | None:
+    """How a batch is rebuilt; ``None`` for one that is forwarded."""
+    header = fetched.header
+    if fetched.reason is None:
+        return None
+    return _Way(header.compression, header.magic < NEWEST_MAGIC)
+
+
+class _Rows(NamedTuple):
+    """Records, and the offsets that they had."""
+
+    offsets: Int64Array
+    records: RecordColumns | RecordTails
+
+
+def _located(
+    group: Sequence[Fetched], place: TopicPartition
+) -> Iterator[tuple[memoryview, list[BatchHeader]]]:
+    """Where the batches of *group* lie: in one answer, or else in copies."""
+    whole = group[0].data.obj
+    if any(each.data.obj is not whole for each in group):
+        yield from _joined(group, place)
+        return
+    octets = memoryview(whole).cast("B")
+    begin = _address(octets)
+    yield octets, [each.header._replace(position=_address(each.data) - begin) for each in group]
+
+
+def _address(octets: memoryview) -> int:
+    return np.frombuffer(octets, np.uint8).__array_interface__["data"][0]
+
+
+def _joined(
+    group: Sequence[Fetched], place: TopicPartition
+) -> Iterator[tuple[memoryview, list[BatchHeader]]]:
     """The bytes of *group*, as many batches together as are worth decoding at a time."""
     held: list[memoryview] = []
     size = 0
     for each in group:
         if held and size + len(each.data) > _JOINED_BYTES:
-            yield held[0] if len(held) == 1 else b"".join(held)
+            yield _together(held, place)
             held, size = [], 0
         held.append(each.data)
         size += len(each.data)
-    yield held[0] if len(held) == 1 else b"".join(held)
+    yield _together(held, place)
 
 
-def _gathered(found: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The records of *found*, as many together as are encoded at a time; all of them before its error."""
-    held: list[pa.RecordBatch] = []
+def _together(
+    held: Sequence[memoryview], place: TopicPartition
+) -> tuple[memoryview, list[BatchHeader]]:
+    octets = held[0] if len(held) == 1 else memoryview(b"".join(held))
+    return octets, batch_headers(octets, place)
+
+
+_Part = TypeVar("_Part", pa.RecordBatch, RecordTails)
+
+
+def _gathered(found: Iterable[_Part]) -> Iterator[list[_Part]]:
+    """As many of *found* together as are encoded at a time; all of them before its error."""
+    held: list[_Part] = []
     size = 0
     try:
         for each in found:
             held.append(each)
             size += each.nbytes
             if size >= _GATHERED_BYTES:
-                yield pa.Table.from_batches(held)
+                yield held
                 held, size = [], 0
     except CorruptBatchError:
         if held:
-            yield pa.Table.from_batches(held)
+            yield held
         raise
     if held:
-        yield pa.Table.from_batches(held)
+        yield held
+
+
+def _rebuilt(
+    found: Iterable[_Rows], batches: EncodedBatches, how: Encoding, reason: Reason | None
+) -> Iterator[Prepared]:
+    """Batches of the records *found*, which belong to *batches*."""
+    for offsets, records in found:
+        try:
+            yield from _encoded(_Rows(offsets, records), how, reason)
+        except RecordTooLargeError as error:
+            raise UnforwardableError(
+                source_place(batches),
+                int(offsets[error.row]),
+                f"it has {error.size} bytes with the header of its batch, and no more than {how.max_bytes} can be written "
+                f"to topic {batches.topic!r}",
+                advice="Raise max.message.bytes of that topic, and max.request.size of the producer.",
+            ) from error
 
 
 def encoded_records(records: pa.Table, how: Encoding, reason: Reason | None) -> Iterator[Prepared]:
     """*records*, decoded with their headers, in batches. Raises as :func:`~headrace.kafka.batches.encoding.encoded`."""
-    offsets = records["offset"].to_numpy()
+    return _encoded(_decoded_rows(records), how, reason)
+
+
+def _decoded_rows(records: pa.Table) -> _Rows:
     columns = RecordColumns(
         records["timestamp"].to_numpy(),
         records["value"],
         records["key"],
         sections(records["headers"].combine_chunks()),
     )
+    return _Rows(records["offset"].to_numpy(), columns)
+
+
+def _encoded(rows: _Rows, how: Encoding, reason: Reason | None) -> Iterator[Prepared]:
     row = 0
-    for batch in encoded(columns, how):
-        runs = runs_of(offsets[row : row + batch.record_count])
+    for batch in encoded(rows.records, how):
+        runs = runs_of(rows.offsets[row : row + batch.record_count])
         yield Prepared(batch, runs, reason)
         row += batch.record_count
 

@@ -150,13 +150,20 @@ def _views(column: pa.BinaryArray, number: int) -> tuple[Views, pa.Buffer]:
     words = words[cast.offset : cast.offset + len(column)]
     if column.null_count:
         words = np.where(column.is_null().to_numpy(zero_copy_only=False)[:, None], 0, words)
-    if number:
-        sizes = words[:, 0] & np.uint64(0xFFFFFFFF)
-        words = words.copy()
-        words[:, 1] += (sizes > INLINE_BYTES) * np.uint64(number)
+    words = renumbered(words, number)
     return words.astype(np.uint64, copy=False), (
         buffers[2] if len(buffers) > 2 else pa.py_buffer(b"")  # noqa: PLR2004
     )
+
+
+def renumbered(views: Views, number: int) -> Views:
+    """*views* of pieces whose buffers come behind *number* others."""
+    if not number:
+        return views
+    sizes = views[:, 0] & np.uint64(0xFFFFFFFF)
+    moved = views.copy()
+    moved[:, 1] += (sizes > INLINE_BYTES) * np.uint64(number)
+    return moved
 
 
 def joined(columns: Sequence[Views], buffers: Sequence[object], rows: int) -> pa.Buffer:

@@ -47,8 +47,11 @@ RECORDS_WITH_HEADERS: Final = RECORDS.append(pa.field("headers", HEADERS))
 _SURROGATES: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _REPLACEMENT: Final = "\ufffd".encode()
 _HEADERS_DO_NOT_FIT: Final = "the headers of a record are not as long as the record"
+_FIELDS_DO_NOT_FIT: Final = "a record's fields are not as long as the record"
 _MORE: Final = 0x80
 _FEWEST_BYTES: Final = 6
+# The lengths of the key and the value, and the number of headers.
+_FEWEST_TAIL_BYTES: Final = 3
 _LONGEST_INT_BYTES: Final = 5
 _FEW_ROWS: Final = 16
 
@@ -74,6 +77,15 @@ def found_span(
         reason = f"it does not hold the {header.record_count} records that it claims"
         raise CorruptBatchError(place, header.base_offset, reason)
     return Span(header, begins, end)
+
+
+class Tails(NamedTuple):
+    """Records whose key, value and headers are left together, as the bytes that begin at *at*, as many as *sizes* says."""
+
+    offsets: Int64Array
+    timestamps: Int64Array
+    at: Int64Array
+    sizes: Int64Array
 
 
 class Records:
@@ -112,13 +124,8 @@ class Records:
 
         To be asked for from the first row to the last: offsets increase from one part to the next.
         """
-        batches = self._batches[rows]
-        begins, ends = self._begins[rows], self._ends[rows]
-        sizes, at = self._integers(begins, batches)
-        self._refuse(sizes < _FEWEST_BYTES, batches, "a record is shorter than any can be")
-        # The attributes of a record have no bits yet.
-        time_deltas, at = self._octets.integers(at + 1)
-        offset_deltas, at = self._integers(at, batches)
+        batches, ends = self._batches[rows], self._ends[rows]
+        offsets, times, types, at = self._placed(rows)
         key_sizes, keys_at, at = self._pieces(at, ends, batches, "key")
         value_sizes, values_at, at = self._pieces(at, ends, batches, "value")
         header_counts, at = self._integers(at, batches)
@@ -128,25 +135,7 @@ class Records:
             | (at + 2 * header_counts > ends)
             | ((header_counts == 0) & (at != ends)),
             batches,
-            "a record's fields are not as long as the record",
-        )
-        offsets = self._base_offsets[batches] + offset_deltas
-        self._refuse(
-            (offset_deltas < 0) | (offsets > self._last_offsets[batches]),
-            batches,
-            "a record's offset is outside the batch",
-        )
-        self._refuse(
-            np.diff(offsets, prepend=self._last_read) <= 0,
-            batches,
-            "the offsets of its records do not increase",
-        )
-        self._last_read = offsets[-1]
-        types = self._timestamp_types[batches]
-        times = np.where(
-            types == 1,
-            self._max_timestamps[batches],
-            self._base_timestamps[batches] + time_deltas,
+            _FIELDS_DO_NOT_FIT,
         )
         first, behind = np.searchsorted(offsets, [start, offsets[-1] + 1 if end is None else end])
         kept = slice(first, max(first, behind))
@@ -168,6 +157,47 @@ class Records:
             return pa.RecordBatch.from_arrays(found, schema=RECORDS)
         headers = self._headers(at[kept], ends[kept], header_counts[kept], batches[kept])
         return pa.RecordBatch.from_arrays([*found, headers], schema=RECORDS_WITH_HEADERS)
+
+    def tails(self, rows: slice, *, start: int) -> Tails:
+        """Those of *rows* whose offset is at least *start*; to be asked for as ``columns``. What is in the tails is not looked at."""
+        batches, ends = self._batches[rows], self._ends[rows]
+        offsets, times, _, at = self._placed(rows)
+        self._refuse(at + _FEWEST_TAIL_BYTES > ends, batches, _FIELDS_DO_NOT_FIT)
+        kept = slice(int(np.searchsorted(offsets, start)), None)
+        return Tails(offsets[kept], times[kept], at[kept], (ends - at)[kept])
+
+    @property
+    def octets(self) -> Octets:
+        """The bytes in which they lie."""
+        return self._octets
+
+    def _placed(self, rows: slice) -> tuple[Int64Array, Int64Array, NDArray[np.int8], Int64Array]:
+        """The offsets of *rows*, their times and the types of these, and where the rest of each begins."""
+        batches = self._batches[rows]
+        sizes, at = self._integers(self._begins[rows], batches)
+        self._refuse(sizes < _FEWEST_BYTES, batches, "a record is shorter than any can be")
+        # The attributes of a record have no bits yet.
+        time_deltas, at = self._octets.integers(at + 1)
+        offset_deltas, at = self._integers(at, batches)
+        offsets = self._base_offsets[batches] + offset_deltas
+        self._refuse(
+            (offset_deltas < 0) | (offsets > self._last_offsets[batches]),
+            batches,
+            "a record's offset is outside the batch",
+        )
+        self._refuse(
+            np.diff(offsets, prepend=self._last_read) <= 0,
+            batches,
+            "the offsets of its records do not increase",
+        )
+        self._last_read = offsets[-1]
+        types = self._timestamp_types[batches]
+        times = np.where(
+            types == 1,
+            self._max_timestamps[batches],
+            self._base_timestamps[batches] + time_deltas,
+        )
+        return offsets, times, types, at
 
     def _integers(self, at: Int64Array, batches: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Integers of 32 bits."""

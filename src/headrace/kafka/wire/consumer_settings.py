@@ -16,13 +16,20 @@ ISOLATION_LEVELS: Final[Mapping[str, IsolationLevel]] = {
 }
 """The values of ``isolation.level``; unlike the Java consumer, headrace reads committed records by default."""
 
+# More than with the Java consumer, for whole batches.
+_USUAL: Final = FetchSettings()
 
-def fetch_settings(consumer: Mapping[str, str], isolation: IsolationLevel) -> FetchSettings:
-    """How much a fetch brings; by default more than with the Java consumer, for whole batches.
+
+def fetch_settings(
+    consumer: Mapping[str, str],
+    isolation: IsolationLevel,
+    *,
+    usual: FetchSettings = _USUAL,
+) -> FetchSettings:
+    """How much a fetch brings; what *consumer* does not say is as in *usual*.
 
     Raises :class:`~headrace.connect.errors.ConfigError` with the consumer's key for what is not a positive whole number.
     """
-    usual = FetchSettings()
     return FetchSettings(
         isolation=isolation,
         max_bytes=_number(consumer, "fetch.max.bytes", usual.max_bytes),

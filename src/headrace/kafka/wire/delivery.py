@@ -121,6 +121,12 @@ class Delivery:
         """Whether a request is not answered."""
         return any(leader.in_flight for leader in self._leaders.values())
 
+    @property
+    def busy_bytes(self) -> int:
+        """So many bytes keep the leaders busy: what may be in flight to each, and as much again that waits. More only takes memory."""
+        each = self._settings.most_in_flight * self._settings.max_request_bytes
+        return 2 * each * max(1, len(self._leaders))
+
     def pump(self, seconds: float, *, flushes: bool) -> None:
         """Send what can be sent, then wait up to *seconds* for something to happen, and take what has come.
 

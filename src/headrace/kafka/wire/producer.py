@@ -181,8 +181,8 @@ class WireProducer:
     def send(self, place: TopicPartition, batch: UnstampedBatch) -> int:
         """Hand *batch* over for *place*; returns a number that identifies it in errors, and for ``base_offset``.
 
-        Waits while as many bytes as ``buffer.memory`` allows are not acknowledged. Its bytes must not change until they
-        are. When this raises, *batch* was not handed over.
+        Waits while as many bytes are not acknowledged as ``buffer.memory`` allows, or as keep the leaders busy. Its bytes
+        must not change until they are. When this raises, *batch* was not handed over.
         """
         self._raise_failure()
         allowed = Phase.IN_TRANSACTION if self._state.is_transactional else Phase.READY
@@ -192,7 +192,7 @@ class WireProducer:
             self._is_flushed = False
             self._delivery.offsets.clear()
         nbytes = len(batch.data)
-        limit = self._settings.buffer_bytes - nbytes
+        limit = min(self._settings.buffer_bytes, self._delivery.busy_bytes) - nbytes
         if self._delivery.nbytes > max(0, limit):
             with self._translating():
                 self._pump(lambda: self._delivery.nbytes > max(0, limit), "room in the send queue")
