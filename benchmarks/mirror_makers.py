@@ -131,8 +131,14 @@ class JavaMirrorMaker:
     def launch(self, flow: MirrorFlow, folder: Path) -> subprocess.Popen[bytes]:
         """See :class:`Mirror`."""
         file = folder / "mm2.properties"
+        file.write_text(as_text(self.properties(flow)))
+        return _started(java_command(folder, MAIN, file), folder)
+
+    def properties(self, flow: MirrorFlow) -> dict[str, str]:
+        """The file of *flow*, tuned."""
         pair = f"{flow.alias}->{TARGET}"
-        how = {
+        return {
+            **flow.properties,
             f"{TARGET}.exactly.once.source.support": "enabled",
             "dedicated.mode.enable.internal.rest": "true",
             "listeners": f"http://127.0.0.1:{free_port()}",
@@ -142,8 +148,6 @@ class JavaMirrorMaker:
             **{f"{flow.alias}.consumer.{key}": value for key, value in TUNED.items()},
             **{f"{TARGET}.producer.{key}": value for key, value in TUNED_PRODUCER.items()},
         }
-        file.write_text(as_text(flow.properties | how))
-        return _started(java_command(folder, MAIN, file), folder)
 
 
 def kill_all(process: subprocess.Popen[bytes]) -> None:

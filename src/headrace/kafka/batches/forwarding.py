@@ -36,7 +36,7 @@ from headrace.kafka.topic_partition import TopicPartition
 # Batches are copied to be decoded together, up to so many bytes.
 _JOINED_BYTES: Final = 1 << 20
 # Records are cut into batches together: each time, the last batch may be small.
-_GATHERED_BYTES: Final = 8 << 20
+_GATHERED_BYTES: Final = 4 << 20
 _QUICK_CODECS: Final = (0, 2, 3)
 
 
@@ -186,7 +186,11 @@ class BatchForwarding:
     @property
     def _how(self) -> Decoding:
         return Decoding(
-            with_headers=True, check_crcs=self.check_crcs, max_batch_bytes=self.max_batch_bytes
+            with_headers=True,
+            check_crcs=self.check_crcs,
+            # What batches decompress to is held until it is encoded again: little more than is encoded at a time.
+            group_bytes=_JOINED_BYTES,
+            max_batch_bytes=self.max_batch_bytes,
         )
 
     def _count(self, fetched: Fetched) -> None:
