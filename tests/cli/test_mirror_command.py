@@ -9,6 +9,8 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -214,3 +216,27 @@ def test_a_flow_that_ends_for_any_other_reason_has_failed(
         running = mirror_process.RunningFlow(flow, plane, lambda _: None, once=True)
         assert mirror_process.run_flows([running], lambda: False)
     assert told in str(running.failure)
+
+
+def test_a_flow_that_does_not_copy_everything_is_reported_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It runs on, and nobody may forget what it leaves out."""
+    monkeypatch.setattr(mirror_process, "_REMIND_SECONDS", 0.0)
+    asked = iter([False, True])
+    flow: Any = SimpleNamespace(
+        name="A->B",
+        grace=0.0,
+        has_ended=False,
+        failure=None,
+        failing=["source"],
+        start=lambda: None,
+        ask_to_stop=lambda: None,
+        join=lambda _: None,
+    )
+
+    mirror_process.run_flows([flow], lambda: next(asked))
+
+    assert ["The flow A->B does not copy everything: source failed, as logged above"] == (
+        caplog.messages
+    )

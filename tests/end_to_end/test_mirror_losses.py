@@ -56,7 +56,7 @@ def test_a_partition_that_lost_records_does_not_stop_the_others(flow: Mirrored, 
         flow.topics.write(topic, 5, 1)
         http.put(f"/connectors/{flow.name}/resume")
         until(lambda: flow.positions()[topic, 1] == 15, seconds=60)
-        assert states(http, flow.name) == ("FAILED", {"RUNNING"})
+        until(lambda: states(http, flow.name) == ("FAILED", {"RUNNING"}), seconds=60)
         status = http.get(f"/connectors/{flow.name}/status").json()
         assert f"{topic}-0 is to be copied from offset 10 on" in status["connector"]["trace"]
 
@@ -66,7 +66,27 @@ def test_a_partition_that_lost_records_does_not_stop_the_others(flow: Mirrored, 
         assert http.patch(f"/connectors/{flow.name}/offsets", json=offsets).is_success
         http.put(f"/connectors/{flow.name}/resume")
         until(lambda: flow.is_through([topic]), seconds=60)
-        assert states(http, flow.name) == ("RUNNING", {"RUNNING"})
+        until(lambda: states(http, flow.name) == ("RUNNING", {"RUNNING"}), seconds=60)
+
+
+def test_a_topic_that_is_deleted_while_it_is_followed_does_not_stop_the_others(
+    flow: Mirrored, life: Life
+) -> None:
+    """Where that is to be a failure; nothing has to be restarted."""
+    deleted, kept = flow.topics.create("deleted"), flow.topics.create("kept")
+    for topic in (deleted, kept):
+        flow.topics.write(topic, 5)
+    with served(life) as http:
+        config = flow.connector({"mirror.on.removed": "fail"})
+        http.put(f"/connectors/{flow.name}/config", json=config)
+        until(lambda: flow.is_through([deleted, kept]), seconds=60)
+        flow.topics.delete(deleted)
+        until(lambda: states(http, flow.name) == ("FAILED", {"RUNNING"}), seconds=60)
+        flow.topics.write(kept, 5)
+        until(lambda: flow.positions()[kept, 0] == 10, seconds=60)
+        trace = http.get(f"/connectors/{flow.name}/status").json()["connector"]["trace"]
+
+    assert f"Of the topic {deleted}, 1 partition not on the brokers any more" in trace
 
 
 def test_refused_records_are_told_and_where_errors_are_tolerated_dead_letters(

@@ -11,7 +11,7 @@ from doubles.copied_positions import GROUP, copied, encoded
 from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import OffsetsError, TaskFailedError
 from headrace.connect.partition import SourcePartition
-from headrace.kafka.batches.errors import UnforwardableError
+from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.refused_records import CopyOrigin, RefusedRecords
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
@@ -278,6 +278,18 @@ def test_refused_records_are_dead_letters_with_the_offsets_around_them(
     progress = loop.progress
     assert (4, 1, 1) == (progress.committed_records, progress.dead_lettered, progress.record_errors)
     assert "Task c-0 passes over the offsets 3 to 3 of t-0, which are sent to" in caplog.text
+
+
+def test_damage_that_cannot_be_passed_over_fails_the_task_and_is_counted() -> None:
+    """After what is before it."""
+    damaged = CorruptBatchError(TopicPartition("t", 0), 3, "nobody knows its length")
+    loop = looped(encoded(3), damaged)
+
+    with pytest.raises(CorruptBatchError, match="at offset 3 of partition t-0"):
+        loop.run()
+
+    assert {0: 3} == positions(loop)
+    assert 1 == loop.progress.record_errors
 
 
 def test_refused_records_are_skipped_without_a_topic_for_them(

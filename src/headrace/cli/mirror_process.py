@@ -108,6 +108,12 @@ class RunningFlow:
         """Whether nothing of it runs any more."""
         return not self._thread.is_alive()
 
+    @property
+    def failing(self) -> Sequence[str]:
+        """Its connectors that do not copy everything, while it runs."""
+        herder = self._herder
+        return () if herder is None or self.has_ended else herder.failed()
+
     def start(self) -> None:
         """Start it, and return at once."""
         self._thread.start()
@@ -209,7 +215,7 @@ class RunningFlow:
 def run_flows(flows: Sequence[RunningFlow], is_asked_to_stop: Callable[[], bool]) -> bool:
     """Run *flows* side by side until each has ended, or the process is asked to stop; returns whether one has failed.
 
-    One that has failed is reported again now and then while others run. Those that are stopped get their grace periods; what
+    One that has failed, also in part, is reported again now and then while others run. Those that are stopped get their grace periods; what
     does not end in time is left to its leases.
     """
     for each in flows:
@@ -235,3 +241,9 @@ def _remind(flows: Sequence[RunningFlow]) -> None:
     for each in flows:
         if each.failure is not None:
             _log.error("The flow %s does not run: %s", each.name, each.failure)
+        elif each.failing:
+            _log.error(
+                "The flow %s does not copy everything: %s failed, as logged above",
+                each.name,
+                " and ".join(each.failing),
+            )

@@ -126,15 +126,18 @@ class Reconciler:
             ) from error
 
     def failures(self) -> Mapping[str, Exception]:
-        """Why connectors have failed, of those that are not restarted, or do not read a part of their sources."""
-        found = dict[str, Exception]()
-        for name, each in self._lifecycles.items():
-            run = self._runs.get(name)
-            if each.phase is Phase.FAILED:
-                found[name] = self._failures[name]
-            elif each.phase is Phase.RUNNING and run is not None and run.failure is not None:
-                found[name] = run.failure
-        return found
+        """Why connectors have failed, of those that are not restarted, or do not read a part of their sources.
+
+        Any thread may ask.
+        """
+        found = {name: self._failure(name, each) for name, each in list(self._lifecycles.items())}
+        return {name: failure for name, failure in found.items() if failure is not None}
+
+    def _failure(self, name: str, lifecycle: Lifecycle) -> Exception | None:
+        if lifecycle.phase is Phase.FAILED:
+            return self._failures.get(name)
+        run = self._runs.get(name)
+        return run.failure if run is not None and lifecycle.phase is Phase.RUNNING else None
 
     def runs(self) -> Sequence[Run]:
         """The runs that have not ended, for the end of the process."""

@@ -196,7 +196,7 @@ class StandaloneHerder:
         return self._startup.is_over
 
     def failed(self) -> Sequence[str]:
-        """The connectors that have failed and are not restarted; for the owner, at the end."""
+        """The connectors that have failed and are not restarted, or do not read a part of their sources."""
         return list(self._reconciler.failures())
 
     def _begun(self) -> Mapping[str, Resolution]:

@@ -13,6 +13,7 @@ from headrace.connect.errors import (
 )
 from headrace.connect.record import BadRecord
 from headrace.connect.task import SourceTask
+from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.errors import LateRefusalError
 from headrace.kafka.sender import EncodedRecords, TooLargeError, UnsendableError
 from headrace.task.channel import Lease
@@ -81,6 +82,11 @@ class TaskWriter:
             failure = self._committer.rows.located(error)
             self._fail(failure, None, "KAFKA_PRODUCE", class_name(self._pipeline.sender))
             raise self._pipeline.tolerance.too_late(failure) from error
+        except (UnforwardableError, CorruptBatchError) as error:
+            is_damaged = isinstance(error, CorruptBatchError)
+            stage = "TASK_POLL" if is_damaged else "KAFKA_PRODUCE"
+            self._fail(error, None, stage, class_name(self._pipeline.sender))
+            raise
         except TransactionTimedOutError as error:
             too_long = too_long_again(error, self._committer.open_transaction())
             if too_long is None:
