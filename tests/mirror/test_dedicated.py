@@ -43,6 +43,13 @@ def test_a_flow_has_three_connectors_and_a_worker_at_its_target():
     assert MirrorSourceConfig.problems(there.connectors[SOURCE_CONNECTOR]) == ()
 
 
+@pytest.mark.parametrize("key", ["emit.checkpoints.enabled", "A->B.emit.offset-syncs.enabled"])
+def test_a_flow_goes_on_without_checkpoints(key: str):
+    """Where MirrorMaker's connector refuses to run, and copying goes on."""
+    there = dedicated_config({**FILE, key: "false"}).flows[0]
+    assert list(there.active_connectors) == [SOURCE_CONNECTOR, HEARTBEAT_CONNECTOR]
+
+
 def test_without_heartbeats_there_are_only_the_flows_that_are_enabled():
     """Globally, or of one flow."""
     [flow] = dedicated_config({**FILE, "emit.heartbeats.enabled": "false"}).flows

@@ -190,7 +190,7 @@ def test_many_partitions_are_told_by_the_first_few():
     stopped.note({TopicPartition("t", each): Stop(f"{each} stops.") for each in range(9)}, {})
 
     assert (
-        "0 stops. 1 stops. 2 stops. 3 stops. 4 stops. So are 4 more partitions. u is gone."
+        "0 stops. 1 stops. 2 stops. 3 stops. 4 stops. 4 more partitions have stopped. u is gone."
         == str(stopped.failure())
     )
 

@@ -24,13 +24,12 @@ class Watched:
     def __init__(self, *, interval: float | None = 100.0) -> None:
         self.cluster, self.clock = FlowCluster(), Clock()
         self.cluster.create("t", Log())
-        self.seen = Seen(recommit_at=1000.0)
+        self.seen = Seen(due_at=1000.0)
         self.watch = TopicWatch(
             cast("Any", self.cluster),
             COPIED,
             lambda: self.seen,
             interval_seconds=interval,
-            max_failures=3,
             clock=self.clock,
         )
         self.look()
@@ -111,18 +110,24 @@ def test_partitions_that_were_left_out_are_tried_again_soon(watched: Watched):
     assert watched.after(1)
 
 
-def test_the_thread_asks_for_a_plan_and_fails_after_too_many_failures():
-    """A failure before that is only logged."""
+def test_the_thread_asks_for_plans_and_waits_for_a_source_that_is_away(
+    caplog: pytest.LogCaptureFixture,
+):
+    """However long that takes, and says so once. What no retry can resolve is raised."""
+    caplog.set_level("INFO")
     made = Watched(interval=0.001)
     made.watch._clock = __import__("time").monotonic
     asked, failed = list[int](), list[Exception]()
-    made.seen = made.seen._replace(recommit_at=None)
+    made.seen = made.seen._replace(due_at=None)
     made.cluster.create("u", Log())
     made.watch.start("m", lambda: asked.append(1), failed.append)
     until(lambda: asked)
 
-    made.cluster.metadata_failures = [RetriableError("nobody is there")] * 100
+    made.cluster.metadata_failures = [RetriableError("no one is there")] * 20
+    until(lambda: "listed again" in caplog.text)
+    assert not failed
+    assert 1 == caplog.text.count("no one is there")
+    made.cluster.metadata_failures = [TaskFailedError("no")]
     until(lambda: failed)
     made.watch.stop()
-    assert isinstance(failed[0], TaskFailedError)
-    assert "3 times in a row; last: nobody is there" in str(failed[0])
+    assert "no" == str(failed[0])

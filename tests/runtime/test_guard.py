@@ -157,7 +157,9 @@ def test_identities_are_taken_and_then_proven_for_each_plan(workers: Workers) ->
     ]
 
     proofs = ["prove g-c-0", "prove g-c-1"]
-    assert 2 * [f"prove {GUARD}", "fence g-c-0 g-c-1", *proofs] == coordinator.asked
+    assert (
+        2 * [f"prove {GUARD}", "fence g-c-0 g-c-1", *proofs, f"prove {GUARD}"] == coordinator.asked
+    )
     # The takeover has fenced each once before.
     assert [2 * [ProducerIdentity(1, 2)], 2 * [ProducerIdentity(1, 4)]] == handed_over
     assert ProducerIdentity(1, 4) == coordinator.identities["g-c-1"]

@@ -100,7 +100,7 @@ class PartitionDiscoverer:
 
     Lives as long as the process: it knows when the next discovery is due, and how many have failed in a row. What has been
     discovered is in the enumerator only, which may be another one each time. *offsets* makes what looks offsets up until a
-    deadline.
+    deadline. Without *max_failures* they are repeated for as long as it takes.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class PartitionDiscoverer:
         offsets: Callable[[Deadline], PartitionOffsetsRetriever],
         *,
         interval_seconds: float | None = 300.0,
-        max_failures: int = 12,
+        max_failures: int | None = 12,
         clock: Clock = time.monotonic,
     ) -> None:
         self._subscription = subscription
@@ -238,15 +238,15 @@ class PartitionDiscoverer:
         failures = self._counters.consecutive_failures
         if is_first:
             raise error
-        if failures >= self._max_failures:
+        if self._max_failures is not None and failures >= self._max_failures:
             raise TaskFailedError(
                 f"Partitions could not be discovered {failures} times in a row; last: {error} If the cause passes by itself, "
                 "partition.discovery.max.failures can be higher."
             ) from error
         _LOG.warning(
-            "Partitions could not be discovered, %d of at most %d times in a row; known ones are read on. %s",
+            "Partitions could not be discovered, %d%s times in a row; known ones are read on. %s",
             failures,
-            self._max_failures,
+            "" if self._max_failures is None else f" of at most {self._max_failures}",
             error,
         )
 

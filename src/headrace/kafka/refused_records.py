@@ -192,6 +192,8 @@ def refused_unsent(
         first = last = error.offset
         found = _records(data, origin.place)
         records = None if found is None else found.filter(pc.equal(found["offset"], first))
+        if records is not None and records.num_rows != 1:
+            raise error
     else:
         first, last = max(header.base_offset, reached, batches.start), header.last_offset
     refused = RefusedRecords(

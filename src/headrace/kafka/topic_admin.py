@@ -219,7 +219,7 @@ class TopicAdmin(KafkaAdmin):
     ) -> dict[str, str]:
         """Ask about each of *topics* until the answer is not one that a retry may change; why some were refused.
 
-        *right* is the operation on a topic that it takes; errors that *done* names are none.
+        *right* is the operation on a topic that it takes; errors named in *done* count as success.
         """
         left, refused = sorted(topics), dict[str, str]()
         while left:

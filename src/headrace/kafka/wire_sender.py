@@ -277,7 +277,7 @@ class WireSender:
         """Wait until everything handed over is acknowledged; raises when anything was not."""
         self._translated(self._producer.flush)
         if self._refused:
-            # They would be passed over without a word.
+            # They would be skipped without a dead letter or a line in the log.
             raise self._refused[0].error
         self._handed_over.forget_rows()
         self._is_flushed = not self._producer.is_transactional

@@ -42,6 +42,7 @@ CONNECTORS: Final = (SOURCE_CONNECTOR, CHECKPOINT_CONNECTOR, HEARTBEAT_CONNECTOR
 GROUP_KEY: Final = "mirror.group.id"
 _PROVIDERS: Final = "config.providers"
 _HEARTBEATS: Final = "emit.heartbeats.enabled"
+_CHECKPOINTS_NEED: Final = ("emit.checkpoints.enabled", "emit.offset-syncs.enabled")
 _POLICY: Final = "replication.policy"
 _BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _CLIENTS: Final = ("consumer", "producer", "admin")
@@ -153,10 +154,17 @@ class Flow:
     def active_connectors(self) -> Mapping[str, Mapping[str, str]]:
         """The configurations of those connectors that have something to do."""
         wanted = (
-            *((SOURCE_CONNECTOR, CHECKPOINT_CONNECTOR) if self.is_enabled else ()),
+            *((SOURCE_CONNECTOR,) if self.is_enabled else ()),
+            *((CHECKPOINT_CONNECTOR,) if self.is_enabled and self._has_checkpoints else ()),
             *((HEARTBEAT_CONNECTOR,) if self.has_heartbeats else ()),
         )
         return {name: self.connectors[name] for name in wanted}
+
+    @property
+    def _has_checkpoints(self) -> bool:
+        """MirrorMaker's connector of checkpoints refuses to run without either, and the flow goes on without it."""
+        given = self.connectors[CHECKPOINT_CONNECTOR]
+        return all(_is_true(given.get(key, "true")) for key in _CHECKPOINTS_NEED)
 
     @property
     def standalone_worker(self) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from headrace.connect.connector import Explained, Plan, PlanRequest
@@ -39,6 +39,9 @@ from headrace.mirror.target import MirrorTarget
 
 _log = logging.getLogger(__name__)
 
+# As often as discovery looks by default: whoever copies is planned anew for it.
+_LOOK_AGAIN_SECONDS: Final = 300.0
+
 
 class Stored(NamedTuple):
     """What the group has: the positions of this flow with their offsets, and whether its first discovery is over."""
@@ -51,12 +54,12 @@ class Stored(NamedTuple):
 class Seen(NamedTuple):
     """What a plan is about: the *topics* that are copied, with their ids and numbers of partitions.
 
-    Positions have to be committed again at *recommit_at* by the planner's clock, ``None`` for now. Partitions *are_left_out* whose leaders did
-    not answer.
+    At *due_at* by the planner's clock positions have to be committed again, or what has stopped compared again. Partitions
+    *are_left_out* whose leaders did not answer.
     """
 
     topics: frozenset[tuple[str, UUID | None, int]] = frozenset()
-    recommit_at: float | None = None
+    due_at: float | None = None
     are_left_out: bool = False
 
 
@@ -106,6 +109,7 @@ class FlowPlanner:
         self._slots = 0
         self._before: dict[TopicPartition, Position] = {}
         self._recommit_at: float | None = None
+        self._look_again_at: float | None = None
         self._told = set[str]()
         self._removed: dict[str, str] = {}
         self._begin_late = set[TopicPartition]()
@@ -135,7 +139,8 @@ class FlowPlanner:
         splits = self._with_remote_topics(
             {split.place: split for split in enumerator.unassigned()}, found
         )
-        self._stopped.keep(splits, found.positions)
+        if self._stopped.keep(splits, found.positions):
+            self._has_compared = False
         begun = self._begun(splits, found, request.unnamed)
         self._before |= found.positions
         changes = self._changes(splits, found, begun)
@@ -242,15 +247,24 @@ class FlowPlanner:
             result = self._discoverer.discover(self._enumerator, Deadline.after(PATIENCE_SECONDS))
             self._note_findings(result.findings)
             # What has stopped is looked at again from time to time, also while nothing else moves.
-            self._has_compared &= not (is_due and self._stopped.failure())
+            if self._stopped.failure() and (is_due or self._is_look_due()):
+                self._has_compared = False
             self._has_discovered = self._has_discovered or result.comparison is not None
             self._target.doubt()
             self._see()
         return self._enumerator
 
+    def _is_look_due(self) -> bool:
+        return self._look_again_at is None or self._clock() >= self._look_again_at
+
     def _see(self, *, are_left_out: bool = False) -> None:
+        if self._stopped.failure() is None:
+            self._look_again_at = None
+        elif self._is_look_due():
+            self._look_again_at = self._clock() + _LOOK_AGAIN_SECONDS
         topics = self._source.topics(self._topics_copied)
-        self._seen = Seen(topics, self._recommit_at, are_left_out=are_left_out)
+        times = [each for each in (self._recommit_at, self._look_again_at) if each is not None]
+        self._seen = Seen(topics, min(times, default=None), are_left_out=are_left_out)
 
     def _note_findings(self, findings: Iterable[Finding]) -> None:
         """Keep losses of topics that the settings do not allow; those of a partition with a position are its own."""
@@ -332,7 +346,7 @@ class FlowPlanner:
         found: Stored,
         starts: Mapping[TopicPartition, Start],
     ) -> dict[SourcePartition, SourceOffset]:
-        """The positions that are to be stored before anything is copied; what has to be told of them is, and who stops noted."""
+        """The positions that are to be stored before anything is copied. Logs what the rules say, and notes who stops."""
         self._tell(starts.values())
         self._stopped.note(starts, found.positions)
         changes = dict[SourcePartition, SourceOffset]()

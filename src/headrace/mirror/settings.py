@@ -259,12 +259,6 @@ class MirrorSourceConfig(
         importance="low",
         doc="The same in milliseconds, under the key of the Kafka source. 0 or less: only at the start.",
     )
-    partition_discovery_max_failures: int = setting(
-        default=12,
-        at_least=1,
-        importance="low",
-        doc="How many times in a row that may fail before the connector does; known partitions are copied meanwhile.",
-    )
     sync_topic_configs_enabled: bool = setting(
         default=True,
         importance="low",
@@ -320,11 +314,11 @@ class MirrorSourceConfig(
         doc="Whether the mirror writes down, in the transactions of the records, where offsets of the source went, so that "
         "its checkpoints are exact.",
     )
-    mirror_offset_ranges_topic_replication_factor: int = setting(
-        default=3,
+    mirror_offset_ranges_topic_replication_factor: int | None = setting(
+        default=None,
         kind=_SHORT,
         importance="low",
-        doc="The replication factor of that topic when it is created.",
+        doc="The replication factor of that topic when it is created. Default: `offset-syncs.topic.replication.factor`.",
     )
     transaction_producer_enabled: bool = setting(
         default=True,
@@ -377,6 +371,12 @@ class MirrorSourceConfig(
         """Whether copying is exactly once with these settings."""
         is_exact = self.transaction_producer_enabled and self.isolation_level == _READ_COMMITTED
         return ExactlyOnceSupport.SUPPORTED if is_exact else ExactlyOnceSupport.UNSUPPORTED
+
+    @property
+    def ranges_replication(self) -> int:
+        """The replication factor of the topic of offset ranges."""
+        own = self.mirror_offset_ranges_topic_replication_factor
+        return self.offset_syncs_topic_replication_factor if own is None else own
 
     @property
     def discovery_seconds(self) -> float | None:

@@ -74,7 +74,7 @@ class MirrorSourceConnector(PlannedConnector):
         if self._watch is None:
             self._watch = self._watched(self._planner)
         found = self._planner.plan(request)
-        # What it looks after is there only now.
+        # The topics that it changes exist only after the first plan.
         self._upkeep.start()
         return found
 
@@ -174,7 +174,6 @@ class MirrorSourceConnector(PlannedConnector):
             config.topics_copied,
             lambda: planner.seen,
             interval_seconds=config.discovery_seconds,
-            max_failures=config.partition_discovery_max_failures,
         )
         context = self.context
         watch.start(config.name, context.request_task_reconfiguration, context.raise_error)
@@ -190,7 +189,7 @@ class MirrorSourceConnector(PlannedConnector):
                 cluster=source, deadline=deadline, isolation=isolation(config)
             ),
             interval_seconds=config.discovery_seconds,
-            max_failures=config.partition_discovery_max_failures,
+            max_failures=None,
         )
         logs = SourceLogs(source, isolation(config), seconds=self._config.patience_seconds)
         return FlowPlanner(config, logs, self._target(), discoverer)

@@ -188,20 +188,24 @@ class StoppedPartitions:
     ) -> None:
         """These partitions have been compared with the clusters: those that stop do, and the others do not any more."""
         for place, start in starts.items():
-            if isinstance(start, Stop):
-                self._stops[place] = (positions.get(place), start.problem)
-            else:
+            position = positions.get(place)
+            if not isinstance(start, Stop):
                 self._stops.pop(place, None)
+            elif place not in self._stops or self._stops[place][0] != position:
+                # The first sentence stays: the ends in it move with the logs.
+                self._stops[place] = (position, start.problem)
 
     def keep(
         self, places: Collection[TopicPartition], positions: Mapping[TopicPartition, Position]
-    ) -> None:
-        """Forget those that are not to be copied any more, and those whose position was changed."""
+    ) -> bool:
+        """Forget those that are not to be copied any more, and those whose position was changed; returns whether there were any."""
+        before = len(self._stops)
         self._stops = {
             place: (position, problem)
             for place, (position, problem) in self._stops.items()
             if place in places and position == positions.get(place)
         }
+        return len(self._stops) < before
 
     def failure(self) -> TaskFailedError | None:
         """The error that says why each of the first few stops, and how many more do."""
@@ -216,7 +220,7 @@ class StoppedPartitions:
 def _first(problems: Sequence[str], noun: str) -> Iterator[str]:
     yield from problems[:_SHOWN]
     if len(problems) > _SHOWN:
-        yield f"So are {len(problems) - _SHOWN} more {noun}."
+        yield f"{len(problems) - _SHOWN} more {noun} have stopped."
 
 
 def _stamped(position: Position, log: SourceLog) -> Position:

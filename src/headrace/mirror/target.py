@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
 from headrace.kafka.topic_partition import TopicPartition
@@ -61,10 +61,12 @@ class MirrorTarget:
         self._topics = RemoteTopics(
             self._admin, self._cluster, replication=config.replication_factor, seconds=seconds
         )
-        self._internal = self._own(config.mirror_offset_ranges_topic_replication_factor)
+        self._internal = self._own(config.ranges_replication)
         self._syncs = self._own(config.offset_syncs_topic_replication_factor)
         self._ensured: dict[str, int] = {}
         self._gone: dict[str, str] = {}
+        self._ranges: TopicTail | None = None
+        self._in_ranges = set[str]()
 
     @property
     def cluster_id(self) -> str | None:
@@ -96,7 +98,8 @@ class MirrorTarget:
     def copied_before(self, topics: Collection[str]) -> frozenset[str]:
         """Those of the source's *topics* whose remote topics are gone, and that were copied as far as offset ranges say.
 
-        A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept.
+        A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept. Raises
+        :class:`~headrace.connect.errors.RetriableError` until the ranges are read to their end; each call reads on.
         """
         names = {self._copied.remote_topic(each): each for each in topics}
         existing = self._topics.partitions(frozenset(names))
@@ -104,24 +107,28 @@ class MirrorTarget:
         return self._topics_in_ranges() & missing if missing else frozenset()
 
     def _topics_in_ranges(self) -> frozenset[str]:
-        keys, reason = set[bytes | None](), "not all of it could be read in time."
-        tail = TopicTail(self._cluster, self._internal_topic, keys.clear)
+        topic = self._internal_topic
+        if self._ranges is None:
+            self._ranges = TopicTail(self._cluster, topic, self._in_ranges.clear)
         try:
-            for columns in tail.read(self._deadline()):
-                keys.update(columns["key"].to_pylist())
+            for columns in self._ranges.read(self._deadline()):
+                self._in_ranges.update(_topics_of(columns["key"].to_pylist()))
         except TaskFailedError as error:
             # Without the right to read it, topics are copied nevertheless.
-            reason = str(error)
-        finally:
-            tail.close()
-        if not tail.is_complete:
             _log.warning(
                 "A remote topic that was deleted while the connector did not run may be taken for a new one, and its source be "
                 "copied from its beginning, as the topic %s does not say what was copied before: %s",
-                self._internal_topic,
-                reason,
+                topic,
+                error,
             )
-        return frozenset(_topics_of(keys))
+        else:
+            if not self._ranges.is_complete:
+                raise RetriableError(
+                    f"The topic {topic}, which says what was copied before, was not read to its end in time."
+                )
+        self._ranges.close()
+        self._ranges = None
+        return frozenset(self._in_ranges)
 
     def _ensure(
         self, wanted: Mapping[str, int], source: Mapping[str, str], copied: Collection[str]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.connect.errors import ConnectError, RetriableError
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.filters import CopiedTopics
@@ -37,16 +37,14 @@ class TopicWatch:
         seen: Callable[[], Seen],
         *,
         interval_seconds: float | None,
-        max_failures: int,
         clock: Clock = time.monotonic,
     ) -> None:
         self._cluster = cluster
         self._copied = copied
         self._seen = seen
         self._interval = interval_seconds
-        self._max_failures = max_failures
         self._clock = clock
-        self._failures = 0
+        self._has_failed = False
         self._listed_at = clock()
         self._stopped = threading.Event()
 
@@ -66,7 +64,7 @@ class TopicWatch:
     def is_due(self) -> bool:
         """Whether another plan is due. Raises what asking the source raises."""
         seen, now = self._seen(), self._clock()
-        if seen.recommit_at is not None and now >= seen.recommit_at:
+        if seen.due_at is not None and now >= seen.due_at:
             return True
         if seen.are_left_out and now >= self._listed_at + _LEFT_OUT_SECONDS:
             self._listed_at = now
@@ -83,9 +81,16 @@ class TopicWatch:
             try:
                 if self.is_due():
                     request_plan()
-                self._failures = 0
+                if self._has_failed:
+                    _log.info("The source's topics are listed again.")
+                self._has_failed = False
             except RetriableError as error:
-                self._count(error, fail)
+                # A cluster that is away is waited for, as it is by those who copy.
+                if not self._has_failed:
+                    _log.warning(
+                        "The source's topics could not be listed; known ones are copied. %s", error
+                    )
+                self._has_failed = True
             except ConnectError as error:
                 fail(error)
                 break
@@ -98,21 +103,7 @@ class TopicWatch:
             times.append(self._listed_at + self._interval)
         if seen.are_left_out:
             times.append(self._listed_at + _LEFT_OUT_SECONDS)
-        if seen.recommit_at is not None:
-            times.append(seen.recommit_at)
+        if seen.due_at is not None:
+            times.append(seen.due_at)
         # A plan that was asked for may be some time in coming.
         return max(0.2, min(times) - now)
-
-    def _count(self, error: RetriableError, fail: Callable[[Exception], None]) -> None:
-        self._failures += 1
-        if self._failures == 1:
-            _log.warning(
-                "The source's topics could not be listed; known ones are copied. %s", error
-            )
-        if self._failures >= self._max_failures:
-            fail(
-                TaskFailedError(
-                    f"The source's topics could not be listed {self._failures} times in a row; last: {error} If the cause passes "
-                    "by itself, partition.discovery.max.failures can be higher."
-                )
-            )

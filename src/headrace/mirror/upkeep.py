@@ -128,9 +128,9 @@ class TopicSync:
             _log.info("%d ACLs of %d remote topics were created.", len(missing), len(topics))
 
     def keep_ranges(self) -> None:
-        """Have the topic of offset ranges keep them as long as the longest retention of the topics that they speak of.
+        """Have the topic of offset ranges keep them as long as the longest retention of the topics that they are about.
 
-        Nobody's offsets in copied heartbeats matter.
+        Heartbeats topics do not count: no one's offsets in them are translated.
         """
         deadline = patience(self._config)
         target = self._target(deadline)
@@ -138,6 +138,9 @@ class TopicSync:
         if self.ranges_topic not in there:
             return
         remote = {each for each in there if self._is_spoken_of(each)}
+        if not remote:
+            # A broker that has just started may list few topics; what would be deleted now cannot be got back.
+            return
         configs = target.topic_configs({self.ranges_topic, *remote}, deadline)
         # Of a topic that may not be looked at, ranges could be gone too early.
         raise_refused(configs.refused)

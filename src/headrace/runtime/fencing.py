@@ -139,6 +139,8 @@ class Guard:
                     "worker has just taken, and does not have the connector's guard. It is taken again."
                 )
             proven[each] = following
+        # A driver that was suspended meanwhile may have taken the ids of a newer one's slots; it ends here.
+        self.prove()
         return proven
 
     def close(self) -> None:
@@ -263,10 +265,11 @@ class Ownership:
         """
         if self._guard is None or not isinstance(self._spec.offsets, TargetGroup):
             return works
-        ids = [each.transactional_id for each in works if each.transactional_id is not None]
+        ids = {each.transactional_id: each for each in works if each.transactional_id is not None}
+        assert len(ids) == len(works), "exactly once, each slot has an id of its own"
         found = self._guard.identities(ids, give_up=give_up)
         self._proven_at = self._clock()
-        return [replace(each, identity=found[each.transactional_id or ""]) for each in works]
+        return [replace(work, identity=found[each]) for each, work in ids.items()]
 
     def _ids_of_writers(self, guard: Guard, give_up: Callable[[], bool]) -> list[str]:
         """The ids of all tasks that may have left a writer: this driver's, and at the first call those of any other."""

@@ -73,7 +73,7 @@ class StatusBoard:
         """
         shown = None if failure is None else without_secrets(self._secrets, failure)
         before, self.failure_in_part = self.failure_in_part, shown
-        if str(before) == str(shown):
+        if (before and str(before)) == (shown and str(shown)):
             return False
         if shown is None:
             self.put(None, State.RUNNING)

@@ -80,11 +80,12 @@ def topic_acls(cluster: Cluster, deadline: Deadline) -> tuple[Acl, ...] | None:
 def create_acls(cluster: Cluster, acls: Collection[Acl], deadline: Deadline) -> None:
     """Create *acls*; one that exists is left as it is. Brokers may not have them all on return.
 
-    Raises as :func:`topic_acls` does, also if only one is refused; others may be there then.
+    Raises as :func:`topic_acls` does for the first one that is refused, once all have been asked for.
     """
     creation_class = CreateAclsRequest.AclCreation
     doing = "the creation of ACLs of topics"
     wanted = [*acls]
+    refusals = list[ConnectError]()
     for begin in range(0, len(wanted), _AT_ONCE):
         some = wanted[begin : begin + _AT_ONCE]
         request = CreateAclsRequest(
@@ -107,7 +108,9 @@ def create_acls(cluster: Cluster, acls: Collection[Acl], deadline: Deadline) -> 
                 what = (
                     f"{doing}, {acl.permission} {acl.operation} on {acl.name!r} for {acl.principal}"
                 )
-                raise _refusal(result.error_code, result.error_message, what, "Alter")
+                refusals.append(_refusal(result.error_code, result.error_message, what, "Alter"))
+    for first in refusals:
+        raise first
 
 
 def _refusal(code: int, message: str | None, doing: str, right: str) -> ConnectError:
