@@ -22,7 +22,7 @@ def test_answers(broker: Broker):
     broker.start()
 
     assert before == broker.state
-    assert ports.answers(broker.port)
+    until(lambda: ports.answers(broker.port))
 
 
 @pytest.mark.kill
@@ -37,7 +37,7 @@ def test_killed_and_started_again(broker: Broker):
     assert not was_running
     assert port == broker.port
     assert pid != broker.pid
-    assert ports.answers(port)
+    until(lambda: ports.answers(port))
 
 
 def test_paused(broker: Broker):
