@@ -34,17 +34,12 @@ BROKER_SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """What one run took. *seconds* from the first record landed to the last one committed."""
+class Throughput:
+    """So many *records* took *seconds*, and *cpu_seconds* of all processes of what was measured."""
 
     records: int
-    start_seconds: float
-    start_cpu_seconds: float
     seconds: float
     cpu_seconds: float
-    transactions: int
-    peak_rss_bytes: int
-    peak_slot_rss_bytes: int
 
     @property
     def rate(self) -> float:
@@ -53,8 +48,19 @@ class Measurement:
 
     @property
     def cpu_per_million(self) -> float:
-        """CPU seconds of the contender's processes per million records."""
+        """CPU seconds of these processes per million records."""
         return self.cpu_seconds / self.records * 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement(Throughput):
+    """What one run took. *seconds* from the first record landed to the last one committed."""
+
+    start_seconds: float
+    start_cpu_seconds: float
+    transactions: int
+    peak_rss_bytes: int
+    peak_slot_rss_bytes: int
 
 
 class Bench:

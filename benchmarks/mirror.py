@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.broker_log import PartitionLog
 from benchmarks.contender import BenchmarkError, end_all, tail
 from benchmarks.kafka_source import Shape, fill
-from benchmarks.measuring import TOPIC_SECONDS
+from benchmarks.measuring import TOPIC_SECONDS, Throughput
 from benchmarks.meter import Meter
 from benchmarks.mirror_delay import Arrival, CopyReader, PacedWriter
 from benchmarks.mirror_makers import (
@@ -170,29 +170,16 @@ def steady(commits: Sequence[Seen], total: int) -> Steady | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
+class Copied(Throughput):
     """What one run of a case took; *seconds* and *cpu_seconds* are those of *records*, the start is not in them."""
 
     case: MirrorCase
     maker: str
     exactly_once: bool
-    records: int
-    seconds: float
-    cpu_seconds: float
     start_seconds: float
     start_cpu_seconds: float
     rss_bytes: int
     slot_rss_bytes: int
-
-    @property
-    def rate(self) -> float:
-        """Records a second."""
-        return self.records / self.seconds
-
-    @property
-    def cpu_per_million(self) -> float:
-        """CPU seconds of all processes per million records."""
-        return self.cpu_seconds / self.records * 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

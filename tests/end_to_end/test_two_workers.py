@@ -73,6 +73,19 @@ def names_the_cause(failure: str | None) -> bool:
     return failure is not None and CAUSE in failure and ADVICE in failure
 
 
+def run_both(rival: MakeRival, first: str) -> tuple[Rival, Rival]:
+    """An older and a newer run that have both planned before a slot of the *first* one starts, and then of the other."""
+    older, newer = rival("older"), rival("newer")
+    for each in (older, newer):
+        each.hold_slots()
+        each.start("--once")
+        each.wait_until_held()
+    for each in [older, newer] if first == "older" else [newer, older]:
+        each.release_slots()
+        each.exit_code()
+    return older, newer
+
+
 def wait_until_lost(worker: Rival, names: Sequence[str]) -> None:
     """Return when all connectors of the worker have failed because of the other worker."""
     try:
@@ -92,14 +105,7 @@ def test_of_two_runs_the_later_one_delivers(
     """Both have planned when their slots start: those of the older run first, or those of the newer one."""
     name = shared.add_files()
     shared.write(name, 2_000)
-    older, newer = rival("older"), rival("newer")
-    for each in (older, newer):
-        each.hold_slots()
-        each.start("--once")
-        each.wait_until_held()
-    for each in [older, newer] if first == "older" else [newer, older]:
-        each.release_slots()
-        each.exit_code()
+    older, newer = run_both(rival, first)
 
     assert {} == shared.wrong()
     assert [1, 0] == [older.exit_code(), newer.exit_code()], older.log() + newer.log()
@@ -215,14 +221,7 @@ def test_of_two_mirrors_of_one_flow_the_later_one_copies(
     for name in names:
         for partition in (0, 1):
             flow.topics.write(name, 500, partition)
-    older, newer = rival("older"), rival("newer")
-    for each in (older, newer):
-        each.hold_slots()
-        each.start("--once")
-        each.wait_until_held()
-    for each in [older, newer] if first == "older" else [newer, older]:
-        each.release_slots()
-        each.exit_code()
+    older, newer = run_both(rival, first)
 
     assert {} == flow.differences(names)
     assert flow.is_through(names)

@@ -157,7 +157,7 @@ def _views(column: pa.BinaryArray, number: int) -> tuple[Views, pa.Buffer]:
 
 
 def renumbered(views: Views, number: int) -> Views:
-    """*views* of pieces whose buffers come behind *number* others."""
+    """*views* of pieces whose buffers come after *number* others."""
     if not number:
         return views
     sizes = views[:, 0] & np.uint64(0xFFFFFFFF)
