@@ -148,6 +148,38 @@ def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
     assert 1 == java.killed
 
 
+def test_an_engine_closes_after_the_jobs_that_were_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread that still waits within Arrow when Python ends would abort the process."""
+    stopped, waiting, over = threading.Event(), threading.Event(), threading.Event()
+    session = SimpleNamespace(conf={}, stop=stopped.set)
+
+    def lost(*_: object) -> list[object]:
+        waiting.set()
+        stopped.wait()
+        # The end of a session is noticed a moment later.
+        over.wait(0.1)
+        over.set()
+        raise OSError("the connection has ended")
+
+    def run() -> None:
+        with pytest.raises(RetriableError):
+            engine.run([])
+
+    monkeypatch.setattr("headrace.spark.start.open_session", lambda *_, **__: session)
+    monkeypatch.setattr("headrace.spark.engine.first_job", lambda *_, **__: None)
+    monkeypatch.setattr("headrace.spark.engine.run_slots", lost)
+    engine = SparkEngine(SparkSettings(), slots=1)
+    job = threading.Thread(target=run)
+    job.start()
+    waiting.wait()
+    engine.close()
+
+    assert over.is_set()
+    job.join()
+
+
 def test_what_is_half_open_is_cut_off(java: Java, remote: Remote) -> None:
     """So that whoever waits for it fails, and nothing of it keeps the process from ending."""
     cut_off()

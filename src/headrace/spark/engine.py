@@ -35,6 +35,9 @@ from headrace.task.sql.step import SqlStage
 
 _log = logging.getLogger(__name__)
 
+# How long a thread that waits for Spark may take to learn that it has ended.
+_USERS_SECONDS = 10.0
+
 
 def ship(session: SparkSession, modules: Iterable[str], folder: Path) -> None:
     """Make the top-level *modules* importable in every slot of *session*; archives are written to *folder*.
@@ -99,7 +102,7 @@ class SparkEngine:
         # them from getting a session that is about to be replaced.
         self._users = 0
         self._sql = sql
-        self._entering = threading.Lock()
+        self._entering = threading.Condition()
         self._archives: tempfile.TemporaryDirectory[str] | None = None
         ours = session is None
         self._keeper = SessionKeeper[SparkSession](
@@ -141,6 +144,7 @@ class SparkEngine:
         finally:
             with self._entering:
                 self._users -= 1
+                self._entering.notify_all()
 
     def _ensure_full_compiler(self) -> None:
         """Replace a JVM that was started for scheduling only, unless other micro-batches are using it."""
@@ -185,9 +189,20 @@ class SparkEngine:
     def close(self) -> None:
         """Stop the session that this engine opened, or give up opening it; the engine cannot be used afterwards."""
         self._keeper.close()
+        if self._given is None:
+            self._await_users()
         archives, self._archives = self._archives, None
         if archives is not None:
             archives.cleanup()
+
+    def _await_users(self) -> None:
+        """Let the threads of micro-batches that were given up learn that their session has ended.
+
+        They wait within Arrow's C++. A Python process that ends meanwhile is aborted when they wake.
+        """
+        with self._entering:
+            if not self._entering.wait_for(lambda: self._users == 0, _USERS_SECONDS):
+                _log.debug("%d micro-batches still wait for Spark, which has ended", self._users)
 
     def _started(self) -> SparkSession:
         # Until the end of its first job: on a busy machine Python processes take long to start, too.
