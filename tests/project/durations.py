@@ -1,6 +1,6 @@
-"""How long a test may take: more than ten seconds only when it is marked ``slow``, and none more than a minute.
+"""How long a test may take: more than ten seconds only when it is marked ``slow``, and none more than two minutes.
 
-The minute is that of a test that has a processor to itself.
+The two minutes are those of a test that has a processor to itself.
 """
 
 from __future__ import annotations

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 OPTION = "--lane"
-LIGHT, SESSION, SCENES, PARTS = "light", "session", "scenes", "parts"
-_REAL = (SESSION, SCENES, PARTS)
+LIGHT, SESSION, SCENES, CLUSTERS, PARTS = "light", "session", "scenes", "clusters", "parts"
+_REAL = (SESSION, SCENES, CLUSTERS, PARTS)
 LANES = (LIGHT, *_REAL)
 _OTHER_SESSIONS = {"cluster", "retrying", "connect_server"}
-_OTHER_BROKERS = {"mortal_broker", "refusing_broker"}
+_OTHER_BROKERS = {"mortal_broker", "refusing_broker", "mortal_source", "mortal_target"}
 _NEED_SERVICE = {"broker", "kill", "spark"}
 # A module without any of them has only light tests, and to import all of those takes a lane many seconds.
 _MARKED = re.compile(rf"\bmark\.({'|'.join(sorted(_NEED_SERVICE))})\b")
 # What a test needs to say when it uses one of these, as its lane depends on it.
 _MARKS = {
-    **dict.fromkeys(["bootstrap", *_OTHER_BROKERS], "broker"),
+    **dict.fromkeys(["bootstrap", *sorted(_OTHER_BROKERS)], "broker"),
     **dict.fromkeys(["spark_engine", *_OTHER_SESSIONS], "spark"),
 }
 
@@ -29,8 +29,8 @@ def lane_of(folder: str, marks: Collection[str], fixtures: Collection[str]) -> s
 
     Tests that share a Spark session are one lane, as a process has one. With them go connectors on a cluster, and programs
     on a broker that start Spark themselves. Tests of whole connectors on a broker are another lane, with the commands that
-    pages show. The third has those of single parts, what needs a Spark Connect server or a broker of its own, and pages
-    about Spark. So each of these services is started once.
+    pages show. The third has those with brokers of their own, such as the second cluster of a mirror, and the fourth
+    those of single parts, what needs a Spark Connect server, and pages about Spark.
     """
     used = set(fixtures)
     if "spark_engine" in used:
@@ -39,8 +39,10 @@ def lane_of(folder: str, marks: Collection[str], fixtures: Collection[str]) -> s
         return LIGHT
     if folder == "examples":
         return PARTS if "spark" in marks else SCENES
-    if folder != "end_to_end" or {"connect_server", *_OTHER_BROKERS} & used:
+    if folder != "end_to_end" or "connect_server" in used:
         return PARTS
+    if _OTHER_BROKERS & used:
+        return CLUSTERS
     return SESSION if "spark" in marks else SCENES
 
 

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from project.lanes import LANES, LIGHT, PARTS, SCENES, SESSION, is_light, lacking_mark, lane_of
+from project.lanes import (
+    CLUSTERS,
+    LANES,
+    LIGHT,
+    PARTS,
+    SCENES,
+    SESSION,
+    is_light,
+    lacking_mark,
+    lane_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,8 +33,9 @@ from project.lanes import LANES, LIGHT, PARTS, SCENES, SESSION, is_light, lackin
         (PARTS, "end_to_end", ["broker", "spark", "kill"], ["bootstrap", "connect_server"]),
         (SESSION, "end_to_end", ["broker", "spark", "kill"], ["bootstrap", "cluster"]),
         (SCENES, "end_to_end", ["broker", "kill"], ["bootstrap"]),
-        (PARTS, "end_to_end", ["broker", "kill"], ["mortal_broker", "broker"]),
-        (PARTS, "end_to_end", ["broker"], ["bootstrap", "refusing_broker"]),
+        (CLUSTERS, "end_to_end", ["broker", "kill"], ["mortal_broker", "broker"]),
+        (CLUSTERS, "end_to_end", ["broker"], ["bootstrap", "refusing_broker"]),
+        (CLUSTERS, "end_to_end", ["broker", "spark", "kill"], ["mortal_source", "mortal_target"]),
         (PARTS, "kafka", ["broker"], ["refusing_broker"]),
         (SESSION, "end_to_end", ["broker", "spark"], ["bootstrap", "spark_engine"]),
         (SESSION, "spark", ["spark"], ["spark_engine"]),
