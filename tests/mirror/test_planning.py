@@ -235,6 +235,52 @@ def test_a_partition_that_stops_does_not_stop_the_others(flow: TwoClusters):
     assert flow.failure is None
 
 
+def test_a_partition_that_a_task_cannot_read_does_not_stop_the_others(flow: TwoClusters):
+    """It is tried again from time to time, with the same failure until it has moved."""
+    flow.shares()
+    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+
+    assert [{T1: 10}] == [share for share in flow.shares() if share]
+    said = flow.failure
+    assert said is not None
+    assert "is corrupt. t-0 is not copied on from there" in said
+    assert """headrace offsets set m '{"cluster":"A","topic":"t","partition":0}'""" in said
+    flow.put(T1, flow.position(T1)._replace(next=20))
+    assert [] == flow.shares()
+
+    flow.clock.now += 301
+    assert 0 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert said == flow.failure
+    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    assert ([], said) == (flow.shares(), flow.failure)
+    flow.clock.now += 301
+    flow.shares()
+    flow.put(T0, flow.position(T0)._replace(next=50))
+    assert ([], None) == (flow.shares(), flow.failure)
+
+
+def test_a_partition_that_a_task_could_not_read_is_copied_from_where_a_user_says(
+    flow: TwoClusters,
+):
+    """At once."""
+    flow.shares()
+    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.shares()
+    flow.put(T0, Position(30))
+
+    assert 30 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+
+def test_a_connector_of_which_no_task_can_read_anything_fails(flow: TwoClusters):
+    """With the reasons."""
+    flow.shares()
+    flow.failed = {T0: "One is corrupt.", T1: "Another one is."}
+
+    with pytest.raises(TaskFailedError, match=r"One is corrupt\. t-0 .* Another one is\. t-1"):
+        flow.shares()
+
+
 def test_a_partition_that_has_stopped_is_looked_at_again_with_the_next_discovery(flow: TwoClusters):
     """Not at each plan: the source would be asked for it ten times a second."""
     flow.copy()

@@ -109,6 +109,7 @@ class TwoClusters:
         self.stored: dict[SourcePartition, SourceOffset] = {}
         self.unnamed: list[GroupEntry] = []
         self.failure: str | None = None
+        self.failed: dict[TopicPartition, str] = {}
         self.props = dict(PROPS)
         self.set(**settings)
 
@@ -152,8 +153,12 @@ class TwoClusters:
     def plan(self, slots: int = 2) -> Plan:
         """The next plan; what it stores is stored, and its *failure* is that of the flow."""
         request = PlanRequest(
-            slots=slots, offsets=StoredOffsets(self.stored), unnamed=tuple(self.unnamed)
+            slots=slots,
+            offsets=StoredOffsets(self.stored),
+            unnamed=tuple(self.unnamed),
+            failed={FLOW.partition(place): said for place, said in self.failed.items()},
         )
+        self.failed = {}
         plan = self.planner.plan(request)
         self.failure = None if plan.failure is None else str(plan.failure)
         self.stored |= {place: offset for place, offset in plan.offsets.items() if offset}

@@ -154,8 +154,9 @@ class BatchForwarder(Protocol):
 
         A batch that the target would not take as it is, is rebuilt: its records are the same. Returns when all are in
         the queue, waiting while that is full; their bytes are no longer used once they are acknowledged. Raises
-        :class:`~headrace.connect.errors.TaskFailedError` with topic, partition and offset for a batch that is damaged,
-        or that the target can take in no form, unless they are set aside: the caller must not commit.
+        :class:`~headrace.connect.errors.TaskFailedError` with topic, partition and offset for a batch that the target can take
+        in no form: the caller must not commit. Raises :class:`~headrace.kafka.batches.errors.DamagedBatchError` for one that is
+        damaged, once all before it is handed over, which may be committed. Neither is raised where they are set aside.
         """
         ...
 

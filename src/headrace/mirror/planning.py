@@ -114,6 +114,7 @@ class FlowPlanner:
         self._removed: dict[str, str] = {}
         self._begin_late = set[TopicPartition]()
         self._stopped = StoppedPartitions()
+        self._just_failed: Mapping[TopicPartition, str] = {}
         self._seen = Seen()
         self._known: Mapping[SourcePartition, SourceOffset] = {}
         self._stored = Stored({}, {}, is_discovered=False)
@@ -139,6 +140,7 @@ class FlowPlanner:
         splits = self._with_remote_topics(
             {split.place: split for split in enumerator.unassigned()}, found
         )
+        self._note_unreadable(request.failed, found)
         if self._stopped.keep(splits, found.positions):
             self._has_compared = False
         begun = self._begun(splits, found, request.unnamed)
@@ -152,6 +154,18 @@ class FlowPlanner:
             return Plan(offsets=changes, failure=self._stopped.failure())
         return self._copied(splits, found, request.slots)
 
+    def _note_unreadable(self, failed: Mapping[SourcePartition, str], found: Stored) -> None:
+        self._just_failed = {
+            place: said
+            for partition, said in failed.items()
+            if (place := self._flow.place(partition)) is not None
+        }
+        for place, said in self._just_failed.items():
+            stop = self._rules.unreadable(place, said)
+            self._stopped.note_unreadable(place, found.positions.get(place), stop)
+        if failed:
+            self._see()
+
     def _read(self, offsets: KnownOffsets) -> Stored:
         """What is stored; while that has not changed, it is the same object."""
         known = offsets.known()
@@ -163,10 +177,9 @@ class FlowPlanner:
         self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored, slots: int
     ) -> Plan:
         """All partitions, if there is anything to read in one of them; or positions that have to be moved first."""
+        considered = [place for place in splits if not self._stays_stopped(place)]
         positions = {
-            place: each
-            for place, each in found.positions.items()
-            if place in splits and not self._stays_stopped(place)
+            place: found.positions[place] for place in considered if place in found.positions
         }
         ends = self._source.readable_ends(positions)
         # An end below a position is looked into: records may be lost, or a transaction be open before a start.
@@ -182,7 +195,7 @@ class FlowPlanner:
             return Plan(offsets=changes, failure=self._stopped.failure())
         failure = self._failure(splits)
         self._has_compared = True
-        going = [place for place in splits if place not in self._stopped]
+        going = [place for place in considered if self._stopped.may_be_tried(place)]
         self._see(are_left_out=any(place not in logs for place in going))
         copied = [place for place in going if place in logs]
         if not any(place in ends and ends[place] > positions[place].next for place in copied):
@@ -193,7 +206,7 @@ class FlowPlanner:
 
     def _stays_stopped(self, place: TopicPartition) -> bool:
         """Whether *place* has stopped, and is not to be looked at again yet."""
-        return self._has_compared and place in self._stopped
+        return place in self._just_failed or (self._has_compared and place in self._stopped)
 
     def _failure(self, splits: Mapping[TopicPartition, PartitionSplit]) -> TaskFailedError | None:
         """Why partitions are not copied although others are; raised where no others are left."""

@@ -134,6 +134,13 @@ class StartRules:
         )
         return self._stop(place, found, "lost")
 
+    def unreadable(self, place: TopicPartition, found: str) -> Stop:
+        """Do not copy *place* on, which a task could not read, for the reason *found*."""
+        return Stop(
+            f"{found} {place} is not copied on from there. It is tried again every five minutes; {self._command(place)} says "
+            "after which offset to go on instead, while the connector is stopped."
+        )
+
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
         at, parting = position.next, _parting(position, log)
         stamped = _stamped(position, log)
@@ -167,21 +174,33 @@ class StartRules:
         return f"headrace offsets set {self.connector} {source} '{{\"offset\":LAST}}'"
 
 
+class _Stopped(NamedTuple):
+    """The position that a partition had when it stopped, and why it has."""
+
+    position: Position | None
+    problem: str
+
+
 @dataclass(slots=True)
 class StoppedPartitions:
     """The partitions that are not copied until someone decides, with the positions that they had when they stopped.
 
     *topics* are whole topics that are gone at the source or on the target, by their names at the source, and why nothing of
-    them is copied.
+    them is copied. What a task could not read is found by trying alone: a comparison with the source's log says nothing of it.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict[str, str])
-    _stops: dict[TopicPartition, tuple[Position | None, str]] = field(
-        default_factory=dict[TopicPartition, tuple[Position | None, str]]
+    _stops: dict[TopicPartition, _Stopped] = field(default_factory=dict[TopicPartition, _Stopped])
+    _unreadable: dict[TopicPartition, _Stopped] = field(
+        default_factory=dict[TopicPartition, _Stopped]
     )
 
     def __contains__(self, place: TopicPartition) -> bool:
-        return place in self._stops
+        return place in self._stops or place in self._unreadable
+
+    def may_be_tried(self, place: TopicPartition) -> bool:
+        """Whether nothing but a task's own report speaks against reading *place*."""
+        return place not in self._stops
 
     def note(
         self, starts: Mapping[TopicPartition, Start], positions: Mapping[TopicPartition, Position]
@@ -191,25 +210,33 @@ class StoppedPartitions:
             position = positions.get(place)
             if not isinstance(start, Stop):
                 self._stops.pop(place, None)
-            elif place not in self._stops or self._stops[place][0] != position:
+            elif place not in self._stops or self._stops[place].position != position:
                 # The first sentence stays: the ends in it move with the logs.
-                self._stops[place] = (position, start.problem)
+                self._stops[place] = _Stopped(position, start.problem)
+
+    def note_unreadable(self, place: TopicPartition, position: Position | None, stop: Stop) -> None:
+        """A task could not read *place* on from *position*."""
+        self._unreadable[place] = _Stopped(position, stop.problem)
 
     def keep(
         self, places: Collection[TopicPartition], positions: Mapping[TopicPartition, Position]
     ) -> bool:
         """Forget those that are not to be copied any more, and those whose position was changed; returns whether there were any."""
-        before = len(self._stops)
-        self._stops = {
-            place: (position, problem)
-            for place, (position, problem) in self._stops.items()
-            if place in places and position == positions.get(place)
-        }
-        return len(self._stops) < before
+        before = len(self._stops) + len(self._unreadable)
+        self._stops, self._unreadable = (
+            {
+                place: each
+                for place, each in stopped.items()
+                if place in places and each.position == positions.get(place)
+            }
+            for stopped in (self._stops, self._unreadable)
+        )
+        return len(self._stops) + len(self._unreadable) < before
 
     def failure(self) -> TaskFailedError | None:
         """The error that says why each of the first few stops, and how many more do."""
-        problems = [self._stops[place][1] for place in sorted(self._stops)]
+        stopped = {**self._unreadable, **self._stops}
+        problems = [stopped[place].problem for place in sorted(stopped)]
         sentences = [
             *_first(problems, "partitions"),
             *_first([self.topics[each] for each in sorted(self.topics)], "topics"),

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.connect.encoded import EncodedBatches
-from headrace.kafka.batches.checksums import crc32c
 from headrace.kafka.batches.compression import Compression
 from headrace.kafka.batches.decoding import Decoding, decoded, undivided
 from headrace.kafka.batches.encoding import (
@@ -28,7 +27,7 @@ from headrace.kafka.batches.encoding import (
 )
 from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.batches.header_sections import sections
-from headrace.kafka.batches.headers import CRC_BEGINS, NEWEST_MAGIC, BatchHeader, batch_headers
+from headrace.kafka.batches.headers import NEWEST_MAGIC, BatchHeader, batch_headers, check_crc
 from headrace.kafka.batches.producer_batch import UnstampedBatch
 from headrace.kafka.batches.varints import Int64Array
 from headrace.kafka.topic_partition import TopicPartition
@@ -152,9 +151,8 @@ class BatchForwarding:
     def _forwarded(self, group: Iterable[Fetched], place: TopicPartition) -> Iterator[Prepared]:
         for each in group:
             header = each.header
-            if self.check_crcs and crc32c(each.data[CRC_BEGINS:]) != header.crc:
-                reason = f"its checksum is not {header.crc:#010x}, which it says of itself"
-                raise CorruptBatchError(place, header.base_offset, reason)
+            if self.check_crcs:
+                check_crc(each.data, header, place)
             self._count(each)
             run = SourceRun(header.base_offset, header.record_count)
             batch = UnstampedBatch(each.data, header.record_count, has_checksum=True)
