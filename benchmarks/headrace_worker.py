@@ -39,7 +39,7 @@ class HeadraceWorker:
     slots: int = 1
     from_store: bool = False
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
-    slot_marker: Final[str] = "pyspark.daemon"
+    slot_marker: Final[str] = "pyspark.worker"
 
     def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
         """Start the worker, which reads the file and ends."""
@@ -88,7 +88,7 @@ class HeadraceFileStream:
 
     connector: FileStream
     slots: int = 1
-    slot_marker: Final[str] = "pyspark.daemon"
+    slot_marker: Final[str] = "pyspark.worker"
 
     def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
         """Start the worker, which reads the file and ends."""

@@ -11,6 +11,7 @@ from benchmarks.process_tree import (
     TICKS_PER_SECOND,
     command_of,
     read_tree,
+    shared_bytes,
 )
 from benchmarks.usage import NeverBack, Reading, Usage
 from headrace.pids import Stat, read_stat
@@ -25,7 +26,8 @@ class Meter:
     """Samples *roots* and everything below them, on a thread of its own, from ``start`` to ``stop``.
 
     A process is a slot when it and its parent were both started by a command with *slot_marker* in it:
-    the workers that Spark's Python daemon forks. Without a marker every root is a slot.
+    the workers that Spark's Python daemon forks. Without a marker every root is a slot. Memory that processes share is
+    counted once in the sum, and in full for a slot.
     """
 
     def __init__(self, roots: Sequence[int], *, slot_marker: str | None = None) -> None:
@@ -35,6 +37,7 @@ class Meter:
         self._cpu = NeverBack()
         self._members: set[int] = set(roots)
         self._slots: set[int] = set()
+        self._shared: dict[int, int] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="meter", daemon=True)
 
@@ -62,6 +65,8 @@ class Meter:
         # A process whose parent died is no descendant any more, but still one of the program's.
         self._members |= read_tree(self._members)
         self._slots = set(self._roots) if self._marker is None else self._marked(self._marker)
+        # A page table of some hundred megabytes takes milliseconds to walk.
+        self._shared = {pid: shared_bytes(pid) for pid in self._members}
 
     def _marked(self, marker: str) -> set[int]:
         stats = {pid: read_stat(pid) for pid in self._members}
@@ -81,7 +86,7 @@ class Meter:
             Reading(
                 at=at,
                 cpu_seconds=self._cpu.total(ticks / TICKS_PER_SECOND),
-                rss_bytes=_bytes(stats),
+                rss_bytes=_bytes(stats) - sum(self._shared.get(stat.pid, 0) for stat in stats),
                 slot_rss_bytes=max(
                     (_bytes([stat]) for stat in stats if stat.pid in self._slots), default=0
                 ),

@@ -105,7 +105,7 @@ class HeadraceMirror:
     """``headrace mirror FILE``, settings as they come."""
 
     title: Final[str] = "headrace"
-    slot_marker: Final[str] = "pyspark.daemon"
+    slot_marker: Final[str] = "pyspark.worker"
 
     def launch(self, flow: MirrorFlow, folder: Path) -> subprocess.Popen[bytes]:
         """See :class:`Mirror`."""

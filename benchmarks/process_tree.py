@@ -43,6 +43,16 @@ def command_of(pid: int) -> str:
         return ""
 
 
+def shared_bytes(pid: int) -> int:
+    """How much of the resident memory of *pid* is other processes' share of it; 0 where that cannot be seen."""
+    try:
+        lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    kilobytes = {name: rest.split()[0] for name, _, rest in (each.partition(":") for each in lines)}
+    return (int(kilobytes["Rss"]) - int(kilobytes["Pss"])) * 1024 if "Pss" in kilobytes else 0
+
+
 def _names() -> list[str]:
     # A path object for each process of the machine, twice a second, would be felt.
     return os.listdir(PROC)  # noqa: PTH208

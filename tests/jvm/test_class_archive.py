@@ -132,6 +132,18 @@ def test_only_one_process_makes_it(jars: Path) -> None:
         assert late is None
 
 
+def test_who_makes_it_is_known_while_it_is_made(jars: Path) -> None:
+    """Whoever wants nothing left behind waits for that process."""
+    ours = archive(jars)
+    before = ours.maker()
+    with ours.making() as file:
+        during = archive(jars).maker()
+        assert file is not None
+        file.write_bytes(b"classes")
+
+    assert (None, os.getpid(), None) == (before, during, ours.maker())
+
+
 def test_a_failure_is_not_repeated_at_each_start(jars: Path) -> None:
     """It takes half a minute of a core each time, so the next try is a day later."""
     ours = archive(jars)

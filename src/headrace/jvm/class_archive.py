@@ -89,12 +89,13 @@ class ClassArchive:
         is called; so it is when the block has written nothing, which raises ConnectError. When a second process is
         killed in the block, that counts as a failure, too: with too little memory, every process would be.
         """
-        with (self._folder / "lock").open("a") as lock:
+        with self._lock.open("a") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield None
                 return
+            self._lock.write_text(str(os.getpid()))
             for left in self._folder.glob("new-*"):
                 left.unlink(missing_ok=True)
             if not self.is_wanted():
@@ -110,6 +111,15 @@ class ClassArchive:
                 file.unlink(missing_ok=True)
                 self.failed(str(error))
                 raise
+
+    def maker(self) -> int | None:
+        """The pid of the process that makes an archive at this moment; ``None`` if no one does."""
+        with suppress(OSError), self._lock.open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(lock.read() or "0") or None
+        return None
 
     def recording(self, file: Path) -> Sequence[str]:
         """A JVM's options to write *file* when it ends."""
@@ -136,6 +146,10 @@ class ClassArchive:
         file.replace(self._named(file))
         for mark in (self._failure, self._begun):
             mark.unlink(missing_ok=True)
+
+    @property
+    def _lock(self) -> Path:
+        return self._folder / "lock"
 
     @property
     def _failure(self) -> Path:

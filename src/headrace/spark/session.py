@@ -42,6 +42,7 @@ _DEFAULTS = {
     "spark.sql.shuffle.partitions": "2",
     # Nothing is shuffled, so there is nothing to adapt, and planning is quicker without.
     "spark.sql.adaptive.enabled": "false",
+    "spark.python.daemon.module": "headrace.spark.python_daemon",
     "spark.python.worker.reuse": "true",
 }
 # A slot is retried with a new plan; a copy that Spark starts on its own would find its token claimed.
