@@ -326,19 +326,35 @@ def test_a_topic_that_is_removed_does_not_stop_the_others(flow: TwoClusters):
 
 
 def test_a_new_partition_without_its_first_records_stops_alone(flow: TwoClusters):
-    """Until its position is set, or the connector starts again."""
+    """Until its position is set, also in another process: the position has its beginning."""
     flow.copy()
     flow.source.add(Log(7, 9))
     flow.source.topics["t"][0].end = 51
     flow.clock.now += 1000
+    for _ in range(2):
+        shares = {place: at for share in flow.shares() for place, at in share.items()}
+        assert {T0: 50, T1: 20} == shares
+        said = "t-2 is to be copied from offset 0 on, and the source's log begins at 7 now"
+        assert said in (flow.failure or "")
+        assert "mirror.on.lost" in (flow.failure or "")
+        flow.restart()
 
-    assert {T0: 50, T1: 20} == {place: at for share in flow.shares() for place, at in share.items()}
-    assert flow.failure is not None
-    assert "t-2 is new, and the source's log begins at 7 now" in flow.failure
-    assert "mirror.on.lost" in flow.failure
     flow.put(T2, Position(8))
     assert T2 in {place for share in flow.shares() for place in share}
     assert flow.failure is None
+
+
+def test_a_partition_that_lost_its_first_records_while_nothing_ran_stops(flow: TwoClusters):
+    """Where other partitions of its topic have been copied, it was wanted; of another topic no one knows that."""
+    flow.copy()
+    flow.source.add(Log(7, 9))
+    flow.source.create("u", Log(5, 9))
+    flow.restart()
+
+    assert U0 in {place for share in flow.shares() for place in share}
+    assert "t-2 is to be copied from offset 0 on" in (flow.failure or "")
+    flow.set(mirror_on_lost="continue")
+    assert 7 == {place: at for share in flow.shares() for place, at in share.items()}[T2]
 
 
 def test_a_remote_topic_that_is_gone_stops_its_source_alone(flow: TwoClusters):

@@ -112,7 +112,7 @@ class FlowPlanner:
         self._look_again_at: float | None = None
         self._told = set[str]()
         self._removed: dict[str, str] = {}
-        self._begin_late = set[TopicPartition]()
+        self._lacks_beginning = set[TopicPartition]()
         self._stopped = StoppedPartitions()
         self._just_failed: Mapping[TopicPartition, str] = {}
         self._seen = Seen()
@@ -258,7 +258,7 @@ class FlowPlanner:
         if is_due or self._has_shared or not self._has_discovered:
             self._has_shared = False
             result = self._discoverer.discover(self._enumerator, Deadline.after(PATIENCE_SECONDS))
-            self._note_findings(result.findings)
+            self._note_findings(result.findings, found)
             # What has stopped is looked at again from time to time, also while nothing else moves.
             if self._stopped.failure() and (is_due or self._is_look_due()):
                 self._has_compared = False
@@ -279,17 +279,21 @@ class FlowPlanner:
         times = [each for each in (self._recommit_at, self._look_again_at) if each is not None]
         self._seen = Seen(topics, min(times, default=None), are_left_out=are_left_out)
 
-    def _note_findings(self, findings: Iterable[Finding]) -> None:
+    def _note_findings(self, findings: Iterable[Finding], found: Stored) -> None:
         """Keep losses of topics that the settings do not allow; those of a partition with a position are its own."""
+        copied = {place.topic for place in found.positions}
         for each in findings:
             if each.change is Change.REMOVED and self._config.on_removed == "fail":
                 self._removed[each.topic] = (
                     f"{each.sentence} Set mirror.on.removed to continue if that was intended."
                 )
-            # What the first discovery of a process finds may only be subscribed to since then.
-            is_loss = each.change is Change.TRUNCATED and self._has_discovered
+            # A topic that the first discovery of a process finds may only be subscribed to since then.
+            is_known = self._has_discovered or each.topic in copied
+            is_loss = each.change is Change.TRUNCATED and is_known
             if is_loss and self._config.on_lost == "fail":
-                self._begin_late |= {TopicPartition(each.topic, one) for one in each.partitions}
+                self._lacks_beginning |= {
+                    TopicPartition(each.topic, one) for one in each.partitions
+                }
 
     def _has_to_note_discovery(self, enumerator: PartitionEnumerator, found: Stored) -> bool:
         """Whether the first discovery is over, with a start for each partition that it has found, and that is not stored."""
@@ -345,9 +349,7 @@ class FlowPlanner:
         others = {TopicPartition(*each.place): each for each in unnamed}
         starts = dict[TopicPartition, Start]()
         for place, other in remote.items():
-            if place in self._begin_late:
-                starts[place] = self._rules.begins_late(place, splits[place].start)
-            elif other in ends:
+            if other in ends:
                 is_shared = self._config.policy.is_heartbeats_topic(place.topic)
                 seen = RemotePartition(other, ends[other], others.get(other), is_shared=is_shared)
                 starts[place] = self._rules.without(place, seen)
@@ -378,6 +380,9 @@ class FlowPlanner:
         identity = Position(0, self._source.cluster_id, self._source.topic_id(split.place.topic))
         if split.place in self._before:
             return self._before[split.place]
+        if split.place in self._lacks_beginning:
+            # It was to be copied from there, and is compared with the log as any position: also by another process.
+            return identity
         return None if split.start is None else identity._replace(next=split.start)
 
     def _tell(self, starts: Iterable[Start]) -> None:

@@ -126,14 +126,6 @@ class StartRules:
             return self._stop(place, found, "expired")
         return Begin(f"{found} It is copied as if it were new.")
 
-    def begins_late(self, place: TopicPartition, start: int | None) -> Stop:
-        """Do not copy a new *place* whose log has lost its beginning and is from *start* on now."""
-        found = (
-            f"{place} is new, and the source's log begins at {start} now: what was before it was deleted before the partition "
-            "was found."
-        )
-        return self._stop(place, found, "lost")
-
     def unreadable(self, place: TopicPartition, found: str) -> Stop:
         """Do not copy *place* on, which a task could not read, for the reason *found*."""
         return Stop(
