@@ -371,6 +371,23 @@ def test_a_remote_topic_that_is_gone_stops_its_source_alone(flow: TwoClusters):
     assert "A.t" not in flow.target.topics
 
 
+def test_a_remote_topic_is_gone_only_when_a_second_answer_says_so(flow: TwoClusters):
+    """Of another broker, if there is one; and one that does not know the flow's own topic says nothing of others."""
+    flow.copy()
+    flow.source.topics["t"][0].end = 60
+    flow.clock.now += 1000
+    flow.target.unknown = [{"A.t"}]
+    assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+    flow.clock.now += 1000
+    flow.target.unknown = [{"A.t"}, {"A.t", "mm2-offset-ranges.A.internal"}]
+    with pytest.raises(RetriableError, match=r"asked again whether A\.t is"):
+        flow.shares()
+    assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+
 def test_other_partitions_are_stored_before_one_stops(flow: TwoClusters):
     """The failure comes with each plan."""
     flow.target.create("A.t", Log(0, 5), Log())

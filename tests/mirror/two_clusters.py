@@ -16,8 +16,9 @@ from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicConfigs, TopicSetting, WantedTopic
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import ClusterMetadata, IsolationLevel
+from headrace.kafka.wire.cluster import ClusterMetadata, IsolationLevel, TopicMetadata
 from headrace.kafka.wire.epoch_ends import EpochEnd, EpochEnds
+from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from headrace.kafka.wire.group_requests import GroupDescription, GroupMember
 from headrace.mirror.planning import FlowPlanner
 from headrace.mirror.positions import Flow, Position
@@ -38,6 +39,8 @@ class FlowCluster(ClusterDouble):
     cluster_id: str = "c"
     members: tuple[GroupMember, ...] = ()
     answered: ClusterMetadata | None = None
+    unknown: list[set[str]] = field(default_factory=list[set[str]])
+    """The topics that brokers do not know in the next answers that would have had one of them."""
     epochs: dict[TopicPartition, EpochEnd] = field(default_factory=dict[TopicPartition, EpochEnd])
 
     @property
@@ -50,6 +53,11 @@ class FlowCluster(ClusterDouble):
     ) -> ClusterMetadata:
         """As the wire's cluster."""
         found = super().metadata(topics, deadline, again=again)
+        if self.unknown and not self.unknown[0].isdisjoint(found.topics):
+            answered = dict(found.topics)
+            found = found._replace(topics=answered)
+            for name in self.unknown.pop(0) & answered.keys():
+                answered[name] = TopicMetadata(name, None, False, UNKNOWN_TOPIC_OR_PARTITION, {})
         before = {} if topics is None else self.known.topics
         self.answered = ClusterMetadata(self.cluster_id, found.brokers, {**before, **found.topics})
         return self.answered._replace(topics=found.topics)
