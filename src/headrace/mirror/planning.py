@@ -33,6 +33,7 @@ from headrace.mirror.starts import (
     StartRules,
     Stop,
     StoppedPartitions,
+    said_by_topic,
 )
 from headrace.mirror.subscription import REPORTED, restored
 from headrace.mirror.target import MirrorTarget
@@ -362,7 +363,7 @@ class FlowPlanner:
         starts: Mapping[TopicPartition, Start],
     ) -> dict[SourcePartition, SourceOffset]:
         """The positions that are to be stored before anything is copied. Logs what the rules say, and notes who stops."""
-        self._tell(starts.values())
+        self._tell(starts)
         self._stopped.note(starts, found.positions)
         changes = dict[SourcePartition, SourceOffset]()
         for place, start in starts.items():
@@ -385,12 +386,16 @@ class FlowPlanner:
             return identity
         return None if split.start is None else identity._replace(next=split.start)
 
-    def _tell(self, starts: Iterable[Start]) -> None:
-        for each in starts:
-            told = None if isinstance(each, Stop) else each.told
-            if told is not None and told not in self._told:
-                self._told.add(told)
-                _log.warning("%s", told)
+    def _tell(self, starts: Mapping[TopicPartition, Start]) -> None:
+        told = {
+            place: (each.told, each.of_topic)
+            for place, each in starts.items()
+            if not isinstance(each, Stop) and each.told is not None
+        }
+        for sentence, _ in said_by_topic(told):
+            if sentence not in self._told:
+                self._told.add(sentence)
+                _log.warning("%s", sentence)
 
     # Positions expire one by one.
 
