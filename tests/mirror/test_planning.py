@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from discovery.cluster_double import Log
@@ -12,6 +14,7 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.kafka.wire.group_requests import GroupMember
 from headrace.mirror.positions import DISCOVERED, Position
+from headrace.mirror.topic_watch import TopicWatch
 from headrace.testing.task_runs import StoredOffsets
 from mirror.two_clusters import FLOW, TwoClusters
 
@@ -233,6 +236,35 @@ def test_a_partition_that_stops_does_not_stop_the_others(flow: TwoClusters):
     flow.put(T0, Position(60))
     assert 60 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
     assert flow.failure is None
+
+
+def test_a_partition_that_has_stopped_is_looked_at_again_while_others_are_followed(
+    flow: TwoClusters,
+):
+    """After five minutes the slots are ended for it, however seldom topics are listed; and not again before five more."""
+    flow.set(partition_discovery_interval_ms="3600000")
+    flow.copy()
+    first, second = flow.source.topics["t"].values()
+    first.start, first.end, second.end = 60, 61, 25
+    watch = TopicWatch(
+        cast("Any", flow.source),
+        flow.copied,
+        lambda: flow.planner.seen,
+        interval_seconds=3600,
+        clock=flow.clock,
+    )
+    for _ in range(2):
+        assert [{T1: 20}] == [share for share in flow.shares() if share]
+        flow.clock.now += 299
+        assert not watch.is_due()
+        flow.clock.now += 2
+        assert watch.is_due()
+    first.start = 40
+
+    assert {T0: 50, T1: 20} == {place: at for share in flow.shares() for place, at in share.items()}
+    assert flow.failure is None
+    flow.clock.now += 301
+    assert not watch.is_due()
 
 
 def test_a_partition_that_a_task_cannot_read_does_not_stop_the_others(flow: TwoClusters):

@@ -130,6 +130,7 @@ class TwoClusters:
     def restart(self) -> None:
         """Another process, which has what is stored."""
         config = MirrorSourceConfig.parse(self.props)
+        self.copied = config.topics_copied
         source, target = cast("Any", self.source), cast("Any", self.target)
         level = IsolationLevel.READ_COMMITTED
         discoverer = PartitionDiscoverer(
