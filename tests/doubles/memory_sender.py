@@ -154,6 +154,11 @@ class MemorySender:
     def set_refused_aside(self) -> None:
         """It refuses none."""
 
+    @property
+    def has_many_refused(self) -> bool:
+        """More than two."""
+        return len(self.refused_batches) > 2
+
     def refused(self) -> Sequence[RefusedRecords]:
         """What *refused_batches* has, once."""
         self._refuse_if_fenced()

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from doubles.copied_positions import GROUP, copied, encoded
+from doubles.memory_sender import MemorySender
 from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import OffsetsError, PartitionError, TaskFailedError
 from headrace.connect.partition import SourcePartition
@@ -323,6 +324,34 @@ def test_a_damaged_batch_at_the_position_moves_nothing() -> None:
 
     assert {} == positions(loop)
     assert [] == loop.sender.forwarded
+
+
+class _NotingSender(MemorySender):
+    """Notes how many are set aside when batches are sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = list[int]()
+
+    def send_batches(self, batches: EncodedBatches) -> int:
+        self.seen.append(len(self.refused_batches))
+        return super().send_batches(batches)
+
+
+def test_many_refused_records_are_passed_over_before_the_commit() -> None:
+    """They hold memory; their dead letters are in the same transaction."""
+    loop = looped(encoded(5), encoded(2, first=5), kind=BoundaryKind.INTERVAL)
+    loop.interval = 1000.0
+    loop.errors = ErrorPolicy(tolerate=True, dead_letters="dead")
+    loop.sender = sender = _NotingSender()
+    sender.refused_batches = [refused(encoded(5), at, handed_over=1) for at in range(3)]
+
+    loop.run()
+
+    assert [3, 0] == sender.seen
+    assert (3, 1) == (len(sender.committed), sender.commits)
+    assert {0: 7} == positions(loop)
+    assert (4, 3) == (loop.progress.committed_records, loop.progress.dead_lettered)
 
 
 def test_refused_records_are_skipped_without_a_topic_for_them(

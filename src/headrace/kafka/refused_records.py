@@ -85,6 +85,11 @@ class RefusedRecords:
     data: bytes | None = None
     handed_over: int = 0
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it keeps in memory."""
+        return len(self.data or b"") + (0 if self.records is None else self.records.nbytes)
+
     def errors(self) -> Iterator[tuple[bytes | None, RecordError]]:
         """The key and the error of each record; only one error, with the bytes of the batch, where these cannot be read."""
         if self.records is None:

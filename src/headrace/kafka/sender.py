@@ -170,10 +170,15 @@ class BatchForwarder(Protocol):
         ...
 
     def refused(self) -> Sequence[RefusedRecords]:
-        """The records that were set aside, once; called before each commit, which fails while there are some.
+        """The records that were set aside, once; called before each commit, which fails while there are some, and when there are many.
 
         Waits until what was sent is acknowledged, so that there are no others of it. Errors are as those of :class:`Sender`.
         """
+        ...
+
+    @property
+    def has_many_refused(self) -> bool:
+        """Whether so many records are set aside that they are to be taken before anything else is sent."""
         ...
 
     def copied_runs(self) -> Sequence[CopiedRun]:

@@ -440,6 +440,11 @@ class WireSender:
         refused, self._refused = self._refused, []
         return refused
 
+    @property
+    def has_many_refused(self) -> bool:
+        """Whether what was set aside has more bytes than may wait to be acknowledged (``buffer.memory``)."""
+        return sum(each.nbytes for each in self._refused) > self._producer.buffer_bytes
+
     def copied_runs(self) -> list[CopiedRun]:
         """Where the records of batches, and rows with an origin, have landed that were sent since the transaction began.
 

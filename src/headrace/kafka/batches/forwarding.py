@@ -5,6 +5,7 @@ Fetched batches -> grouped -> forwarded, or their records put into other batches
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -143,10 +144,15 @@ class BatchForwarding:
                 max_bytes=limits.max_bytes,
             )
             found = list(group)
-            for each in found:
-                self._count(each)
             rows = self._converted if way.is_old else self._undivided
-            yield from _rebuilt(rows(found, batches.start, place), batches, how, found[0].reason)
+            uncounted = deque(found)
+            for each in _rebuilt(rows(found, batches.start, place), batches, how, found[0].reason):
+                yield each
+                # What comes behind a record that is refused is prepared again.
+                while uncounted and uncounted[0].header.last_offset <= each.last_offset:
+                    self._count(uncounted.popleft())
+            for one in uncounted:
+                self._count(one)
 
     def _forwarded(self, group: Iterable[Fetched], place: TopicPartition) -> Iterator[Prepared]:
         for each in group:
