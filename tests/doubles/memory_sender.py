@@ -151,7 +151,7 @@ class MemorySender:
         found = [each.nbytes for each in self.forwarded]
         return {"forwarded": Counted(len(found), sum(found))} if found else {}
 
-    def set_refused_aside(self) -> None:
+    def tolerate_refused(self) -> None:
         """It refuses none."""
 
     @property

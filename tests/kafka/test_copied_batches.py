@@ -309,7 +309,7 @@ def test_what_the_target_refuses_is_told_with_its_place(
     assert [] == consumed(bootstrap, remote)
 
 
-def test_refused_records_are_set_aside_and_the_others_copied(
+def test_refused_records_are_tolerated_and_the_others_copied(
     bootstrap: str, open_sender: Opening
 ) -> None:
     """One that the broker refuses, one that is too large, and a damaged batch; nothing is committed before they are known."""
@@ -326,7 +326,7 @@ def test_refused_records_are_set_aside_and_the_others_copied(
     spoilt[-1] ^= 1
     found = replace(found, data=[*found.data[:-1], memoryview(spoilt)])
     sender = open_sender(f"copy-{remote}")
-    sender.set_refused_aside()
+    sender.tolerate_refused()
     sender.begin()
     assert 6 == sender.send_batches(found)
     with pytest.raises(UnforwardableError, match=f"offset 6 of {topic}-0"):

@@ -10,7 +10,7 @@ from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.batches.forwarding import SourceRun
 from headrace.kafka.batches.headers import batch_headers
 from headrace.kafka.batches.producer_batch import UnstampedBatch
-from headrace.kafka.refused_records import CopyOrigin, refused_by_broker, refused_unsent
+from headrace.kafka.refused_records import refused_by_broker, refused_unsent
 from headrace.kafka.topic_partition import TopicPartition
 from record_batches import Row, batch
 
@@ -92,10 +92,9 @@ def test_what_does_not_say_where_it_is_cannot_be_refused_alone() -> None:
 def test_of_a_refused_batch_the_broker_may_take_the_other_records() -> None:
     """Where it has said which are the reason; source offsets may have gaps."""
     runs = [SourceRun(100, 2), SourceRun(200, 3)]
-    origin = CopyOrigin.of(three())
 
     refused, left = refused_by_broker(
-        origin, runs, UnstampedBatch(made(0), 5), TOO_LARGE, rows=(1, 3)
+        three().released(), runs, UnstampedBatch(made(0), 5), TOO_LARGE, rows=(1, 3)
     )
 
     assert [b"1", b"3"] == [error.bad and error.bad.raw for _, error in refused.errors()]
@@ -112,7 +111,7 @@ def test_of_a_refused_batch_the_broker_may_take_the_other_records() -> None:
 def test_without_a_reason_all_of_a_refused_batch_is(data: bytes) -> None:
     """Record by record, or, where it cannot be read, as it is."""
     refused, left = refused_by_broker(
-        CopyOrigin.of(three()), [SourceRun(0, 5)], UnstampedBatch(data, 5), TOO_LARGE, rows=()
+        three().released(), [SourceRun(0, 5)], UnstampedBatch(data, 5), TOO_LARGE, rows=()
     )
 
     raws = [error.bad and error.bad.raw for _, error in refused.errors()]

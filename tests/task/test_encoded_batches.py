@@ -13,7 +13,7 @@ from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import OffsetsError, PartitionError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.kafka.batches.errors import UnforwardableError
-from headrace.kafka.refused_records import CopyOrigin, RefusedRecords
+from headrace.kafka.refused_records import RefusedRecords
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.task.poll_loop import MOST_BYTES, Throttle
@@ -327,7 +327,7 @@ def test_a_damaged_batch_at_the_position_moves_nothing() -> None:
 
 
 class _NotingSender(MemorySender):
-    """Notes how many are set aside when batches are sent."""
+    """Notes how many are refused when batches are sent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -374,7 +374,7 @@ def refused(batches: EncodedBatches, offset: int, *, handed_over: int = 0) -> Re
     error = UnforwardableError(TopicPartition("t", 0), offset, "it is refused", advice="Do it.")
     columns = {"offset": [offset], "key": [b"k"], "value": [b"v%d" % offset]}
     return RefusedRecords(
-        origin=CopyOrigin.of(batches),
+        batches=batches.released(),
         error=error,
         first=offset,
         last=offset,

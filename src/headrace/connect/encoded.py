@@ -127,16 +127,20 @@ class EncodedBatches:
             next_offset = self.next_offset
         else:
             next_offset = headers[-1].last_offset + 1
-        moved = self.offset[self.moving]
-        assert isinstance(moved, int), "checked when it was made"
         return dataclasses.replace(
             self,
             data=self.data[first : first + count],
             headers=headers,
             start=self.start if first == 0 or not headers else headers[0].base_offset,
             next_offset=next_offset,
-            offset={**self.offset, self.moving: moved - (self.next_offset - next_offset)},
+            offset=self.offset_at(next_offset),
         )
+
+    def offset_at(self, next_offset: int) -> SourceOffset:
+        """What is committed when everything before the source offset *next_offset* is passed."""
+        moved = self.offset[self.moving]
+        assert isinstance(moved, int), "checked when it was made"
+        return {**self.offset, self.moving: moved - (self.next_offset - next_offset)}
 
     def pieces(
         self, *, most_bytes: int, most_records: int | None = None

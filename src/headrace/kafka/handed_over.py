@@ -8,14 +8,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from headrace.connect.encoded import CopiedRun
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import ConnectError
 from headrace.connect.partition import SourcePartition
 from headrace.kafka.batches.errors import UnforwardableError
 from headrace.kafka.batches.forwarding import SourceRun
 from headrace.kafka.batches.varints import Int64Array
 from headrace.kafka.errors import LateRefusalError
-from headrace.kafka.refused_records import CopyOrigin
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.producer_errors import BatchRefusedError
 
@@ -49,14 +48,14 @@ class RowOrigin(NamedTuple):
 class SourceOrigin(NamedTuple):
     """A batch of records that are copied from the partition *source*, which is *place* in errors, to *target*.
 
-    *origin* is given where its records may be set aside if the broker refuses them.
+    *batches* are those of which they are, without their bytes; rows have none, and a refusal of them cannot be tolerated.
     """
 
     source: SourcePartition
     place: TopicPartition
     target: TopicPartition
     runs: Sequence[SourceRun]
-    origin: CopyOrigin | None = None
+    batches: EncodedBatches | None = None
 
     def refusal(self, error: BatchRefusedError) -> UnforwardableError:
         """The error with the place of the record that is the reason, or of all that were in the batch."""
@@ -110,17 +109,16 @@ class HandedOver:
         origin = self._rows.get(error.number) or self._copied.get(error.number)
         return error if origin is None else origin.refusal(error)
 
-    def taken_back(self, number: int) -> SourceOrigin | None:
-        """The batch of that *number*, which is forgotten, if its records may be set aside."""
-        found = self._copied.get(number)
-        if found is None or found.origin is None:
-            return None
-        return self._copied.pop(number)
+    def copied_batch(self, number: int) -> SourceOrigin | None:
+        """The batch of that *number*, if it is copied; not one of rows."""
+        return self._copied.get(number)
 
-    def put_back(self, number: int, origin: SourceOrigin) -> None:
-        """What is left of a batch that was taken back is handed over in its place."""
-        # Runs are told in the order in which they lie at the target.
-        self._copied = dict(sorted({**self._copied, number: origin}.items()))
+    def shrink(self, number: int, runs: Sequence[SourceRun]) -> None:
+        """Of the copied batch of that *number* only the records of *runs* are left."""
+        if runs:
+            self._copied[number] = self._copied[number]._replace(runs=runs)
+        else:
+            del self._copied[number]
 
     def copied(self, base_offset: Callable[[int], int | None]) -> list[CopiedRun]:
         """What was copied since the last ``forget``, in unbroken runs, as far as the broker has said where it landed."""

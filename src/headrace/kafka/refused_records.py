@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RecordError
-from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import BadRecord
 from headrace.kafka.batches.compression import Compression
 from headrace.kafka.batches.decoding import Decoding, decoded
@@ -37,53 +36,25 @@ RefusedError = UnforwardableError | CorruptBatchError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CopyOrigin:
-    """Where copied records come from, and to which *topic* they go.
-
-    The entry *moving* of *offset*, which is committed with them, belongs to the source offset *next_offset*.
-    """
-
-    source: SourcePartition
-    place: TopicPartition
-    topic: str
-    offset: SourceOffset
-    moving: str
-    next_offset: int
-
-    @classmethod
-    def of(cls, batches: EncodedBatches) -> CopyOrigin:
-        """That of the records of *batches*, without their bytes."""
-        return cls(
-            source=batches.source_partition,
-            place=source_place(batches),
-            topic=batches.topic,
-            offset=batches.offset,
-            moving=batches.moving,
-            next_offset=batches.next_offset,
-        )
-
-    def offset_after(self, at: int) -> SourceOffset:
-        """What is committed once the record at the source offset *at* is passed."""
-        moved = self.offset[self.moving]
-        assert isinstance(moved, int), "checked when the batches were made"
-        return {**self.offset, self.moving: moved - (self.next_offset - at - 1)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRecords:
-    """Records from the source offset *first* to *last*, which are not written, and why.
+    """Records of *batches* from the source offset *first* to *last*, which are not written, and why.
 
-    *records* has their offsets, keys and values; without it the bytes of their batch, *data*, cannot be read. *handed_over* of
-    them counted as sent.
+    The bytes of *batches* are released. *records* has their offsets, keys and values; without it the bytes of their batch, *data*,
+    cannot be read. *handed_over* of them counted as sent.
     """
 
-    origin: CopyOrigin
+    batches: EncodedBatches
     error: RefusedError
     first: int
     last: int
     records: pa.Table | None = None
     data: bytes | None = None
     handed_over: int = 0
+
+    @property
+    def place(self) -> TopicPartition:
+        """Where they come from."""
+        return source_place(self.batches)
 
     @property
     def nbytes(self) -> int:
@@ -103,16 +74,16 @@ class RefusedRecords:
 
     def _error(self, position: str, offset: int, raw: bytes | None) -> RecordError:
         advice = self.error.advice if isinstance(self.error, UnforwardableError) else None
-        place = self.origin.place
+        batches, place = self.batches, self.place
         return RecordError(
             f"{self.error.reason.rstrip('.')}.",
             native_key=f"{place}",
             position=position,
             advice=advice,
             bad=BadRecord(
-                source_partition=self.origin.source,
-                source_offset=self.origin.offset_after(offset),
-                topic=self.origin.topic,
+                source_partition=batches.source_partition,
+                source_offset=batches.offset_at(offset + 1),
+                topic=batches.topic,
                 raw=raw,
                 reference={
                     "topic": place.topic,
@@ -125,24 +96,32 @@ class RefusedRecords:
 
 
 def refused_by_broker(
-    origin: CopyOrigin,
+    batches: EncodedBatches,
     runs: Sequence[SourceRun],
     batch: UnstampedBatch,
     error: UnforwardableError,
     *,
     rows: Sequence[int],
 ) -> tuple[RefusedRecords, Prepared | None]:
-    """The records of *batch*, which the broker has refused, and what it may take of it; *runs* are their source offsets.
+    """The records of *batch*, which the broker has refused, and what it may take of it.
 
-    The broker takes a batch as a whole. Where it has said which *rows* are the reason, the others may be sent again.
+    *runs* are their source offsets, *batches* those of which they are, without their bytes.
+
+    The broker takes a batch as a whole: where it has said which *rows* are the reason, the others may be sent again.
     """
     offsets = np.concatenate([np.arange(run.first, run.first + run.records) for run in runs])
-    records = _records(batch.data, origin.place)
+    place = source_place(batches)
+    records = _records(batch.data, place)
     if records is None or len(records) != len(offsets):
         first, last = int(offsets[0]), int(offsets[-1])
         data = bytes(batch.data)
         return RefusedRecords(
-            origin=origin, error=error, first=first, last=last, data=data, handed_over=len(offsets)
+            batches=batches,
+            error=error,
+            first=first,
+            last=last,
+            data=data,
+            handed_over=len(offsets),
         ), None
     index = records.schema.get_field_index("offset")
     records = records.set_column(index, "offset", pa.array(offsets, pa.int64()))
@@ -150,7 +129,7 @@ def refused_by_broker(
     is_refused[list(rows)] = True
     refused = offsets[is_refused]
     found = RefusedRecords(
-        origin=origin,
+        batches=batches,
         error=error,
         first=int(refused[0]),
         last=int(refused[-1]),
@@ -159,7 +138,7 @@ def refused_by_broker(
     )
     if is_refused.all():
         return found, None
-    return found, _anew(records.filter(pa.array(~is_refused)), batch, origin.place)
+    return found, _anew(records.filter(pa.array(~is_refused)), batch, place)
 
 
 def _anew(records: pa.Table, batch: UnstampedBatch, place: TopicPartition) -> Prepared:
@@ -190,18 +169,18 @@ def refused_unsent(batches: EncodedBatches, error: RefusedError, reached: int) -
     index = _index(batches, error.offset)
     if index is None:
         raise error
-    origin, header, data = CopyOrigin.of(batches), batches.headers[index], batches.data[index]
+    header, data = batches.headers[index], batches.data[index]
     records = None
     if isinstance(error, UnforwardableError):
         first = last = error.offset
-        found = _records(data, origin.place)
+        found = _records(data, source_place(batches))
         records = None if found is None else found.filter(pc.equal(found["offset"], first))
         if records is not None and records.num_rows != 1:
             raise error
     else:
         first, last = max(header.base_offset, reached, batches.start), header.last_offset
     refused = RefusedRecords(
-        origin=origin,
+        batches=batches.released(),
         error=error,
         first=first,
         last=last,

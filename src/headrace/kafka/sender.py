@@ -156,7 +156,7 @@ class BatchForwarder(Protocol):
         the queue, waiting while that is full; their bytes are no longer used once they are acknowledged. Raises
         :class:`~headrace.connect.errors.TaskFailedError` with topic, partition and offset for a batch that the target can take
         in no form: the caller must not commit. Raises :class:`~headrace.kafka.batches.errors.DamagedBatchError` for one that is
-        damaged, once all before it is handed over, which may be committed. Neither is raised where they are set aside.
+        damaged, once all before it is handed over, which may be committed. Neither is raised where they are tolerated.
         """
         ...
 
@@ -165,12 +165,14 @@ class BatchForwarder(Protocol):
         """What was handed over so far, as it was fetched: under ``forwarded``, or the reason for which it was rebuilt."""
         ...
 
-    def set_refused_aside(self) -> None:
+    def tolerate_refused(self) -> None:
         """From now on, raise no error for copied records that are refused or damaged: ``refused`` has them."""
         ...
 
     def refused(self) -> Sequence[RefusedRecords]:
-        """The records that were set aside, once; called before each commit, which fails while there are some, and when there are many.
+        """The records that were refused or damaged, once.
+
+        Called before each commit, which fails while there are some, and while there are many.
 
         Waits until what was sent is acknowledged, so that there are no others of it. Errors are as those of :class:`Sender`.
         """
@@ -178,7 +180,7 @@ class BatchForwarder(Protocol):
 
     @property
     def has_many_refused(self) -> bool:
-        """Whether so many records are set aside that they are to be taken before anything else is sent."""
+        """Whether so many records are refused that they are to be taken before anything else is sent."""
         ...
 
     def copied_runs(self) -> Sequence[CopiedRun]:

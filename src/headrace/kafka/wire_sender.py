@@ -28,6 +28,7 @@ from headrace.kafka.batches.forwarding import (
     Counted,
     ForwardingLimits,
     runs_of,
+    source_place,
 )
 from headrace.kafka.batches.header_sections import lengths
 from headrace.kafka.batches.headers import HEADER_BYTES
@@ -38,7 +39,6 @@ from headrace.kafka.handed_over import HandedOver, RowOrigin, SourceOrigin
 from headrace.kafka.java_settings import connect_name
 from headrace.kafka.producer import Waiting
 from headrace.kafka.refused_records import (
-    CopyOrigin,
     RefusedRecords,
     Unsent,
     before_damage,
@@ -238,7 +238,7 @@ class WireSender:
         self._sticky = StickyPartitions(settings.batch_bytes)
         self._forwarding = BatchForwarding()
         self._handed_over = HandedOver()
-        self._sets_aside = False
+        self._tolerates = False
         self._refused: list[RefusedRecords] = []
 
     @property
@@ -397,7 +397,7 @@ class WireSender:
             if unsent is None:
                 continue
             before, refused, rest = unsent
-            if self._sets_aside:
+            if self._tolerates:
                 self._refused.append(refused)
             else:
                 damaged, rest = refused, None
@@ -412,37 +412,38 @@ class WireSender:
     def _send_part(self, batches: EncodedBatches) -> tuple[int, Unsent | None]:
         """Hand over the records of *batches*; returns how many, and what is not handed over.
 
-        Raises :class:`~headrace.kafka.batches.errors.UnforwardableError`, unless they are set aside.
+        Raises :class:`~headrace.kafka.batches.errors.UnforwardableError`, unless they are tolerated.
         """
-        target, origin = TopicPartition(batches.topic, batches.partition), CopyOrigin.of(batches)
+        target, released = TopicPartition(batches.topic, batches.partition), batches.released()
+        source, place = batches.source_partition, source_place(batches)
         limits = self._settings.forwarding(self._limit(batches.topic, batches.nbytes))
         sent, reached = 0, batches.start
         try:
             for each in self._forwarding.prepared(batches, limits):
                 number = self._translated(partial(self._producer.send, target, each.batch))
-                copied = SourceOrigin(origin.source, origin.place, target, each.runs, origin)
+                copied = SourceOrigin(source, place, target, each.runs, released)
                 self._handed_over.add_copied(number, copied)
                 sent += each.batch.record_count
                 reached = each.last_offset + 1
         except (UnforwardableError, CorruptBatchError) as error:
-            if isinstance(error, UnforwardableError) and not self._sets_aside:
+            if isinstance(error, UnforwardableError) and not self._tolerates:
                 raise
             return sent, refused_unsent(batches, error, reached)
         return sent, None
 
-    def set_refused_aside(self) -> None:
+    def tolerate_refused(self) -> None:
         """From now on, raise no error for copied records that are refused or damaged: :meth:`refused` has them."""
-        self._sets_aside = True
+        self._tolerates = True
 
     def refused(self) -> Sequence[RefusedRecords]:
-        """The records that were set aside, once."""
+        """The records that were refused or damaged, once."""
         self._translated(self._producer.settle)
         refused, self._refused = self._refused, []
         return refused
 
     @property
     def has_many_refused(self) -> bool:
-        """Whether what was set aside has more bytes than may wait to be acknowledged (``buffer.memory``)."""
+        """Whether what was refused has more bytes than may wait to be acknowledged (``buffer.memory``)."""
         return sum(each.nbytes for each in self._refused) > self._producer.buffer_bytes
 
     def copied_runs(self) -> list[CopiedRun]:
@@ -488,22 +489,22 @@ class WireSender:
         self._refused.clear()
 
     def _translated(self, act: Callable[[], _Answer]) -> _Answer:
-        """What *act* of the producer returns; batches that are refused meanwhile are set aside, or raised with their records."""
+        """What *act* of the producer returns; batches that are refused meanwhile are tolerated, or raised with their records."""
         while True:
             try:
                 return act()
             except BatchRefusedError as error:
-                copied = self._handed_over.taken_back(error.number) if self._sets_aside else None
-                if copied is None or copied.origin is None:
+                copied = self._handed_over.copied_batch(error.number)
+                if not self._tolerates or copied is None or copied.batches is None:
                     raise self._handed_over.refusal(error) from error
                 batch = self._producer.drop(error.number)
                 refused, left = refused_by_broker(
-                    copied.origin, copied.runs, batch, copied.refusal(error), rows=error.rows
+                    copied.batches, copied.runs, batch, copied.refusal(error), rows=error.rows
                 )
                 self._refused.append(refused)
+                self._handed_over.shrink(error.number, () if left is None else left.runs)
                 if left is not None:
-                    self._producer.put_back(error.number, copied.target, left.batch)
-                    self._handed_over.put_back(error.number, copied._replace(runs=left.runs))
+                    self._producer.reenqueue(error.number, copied.target, left.batch)
 
 
 def _copied(origin: RowsOrigin, target: TopicPartition, batch: RowBatch) -> SourceOrigin:

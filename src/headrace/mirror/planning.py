@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -151,9 +152,12 @@ class FlowPlanner:
             changes[self._flow.discovery] = DISCOVERED
         if changes or self._is_recommit_due():
             changes = {**self._recommitted(found), **changes}
-        if changes:
-            return Plan(offsets=changes, failure=self._stopped.failure())
-        return self._copied(splits, found, request.slots)
+        plan = Plan(offsets=changes) if changes else self._copied(splits, found, request.slots)
+        failure = self._stopped.failure()
+        is_all = all(place in self._stopped for place in splits)
+        if failure is not None and is_all and not (plan.offsets or plan.has_work()):
+            raise failure
+        return replace(plan, failure=failure)
 
     def _note_unreadable(self, failed: Mapping[SourcePartition, str], found: Stored) -> None:
         self._just_failed = {
@@ -186,35 +190,26 @@ class FlowPlanner:
         # An end below a position is looked into: records may be lost, or a transaction be open before a start.
         is_moved = any(end != positions[place].next for place, end in ends.items())
         if self._has_compared and not is_moved:
-            return Plan(failure=self._failure(splits))
+            return Plan()
         logs = self._source.logs(positions)
         starts = {
             place: self._rules.resumed(place, positions[place], log) for place, log in logs.items()
         }
         changes = self._changes(splits, found, starts)
         if changes:
-            return Plan(offsets=changes, failure=self._stopped.failure())
-        failure = self._failure(splits)
+            return Plan(offsets=changes)
         self._has_compared = True
         going = [place for place in considered if self._stopped.may_be_tried(place)]
         self._see(are_left_out=any(place not in logs for place in going))
         copied = [place for place in going if place in logs]
         if not any(place in ends and ends[place] > positions[place].next for place in copied):
-            return Plan(failure=failure)
+            return Plan()
         self._has_shared = True
-        shares = self._shares(sorted(copied), found, slots)
-        return Plan(shares=shares, followed=True, failure=failure)
+        return Plan(shares=self._shares(sorted(copied), found, slots), followed=True)
 
     def _stays_stopped(self, place: TopicPartition) -> bool:
         """Whether *place* has stopped, and is not to be looked at again yet."""
         return place in self._just_failed or (self._has_compared and place in self._stopped)
-
-    def _failure(self, splits: Mapping[TopicPartition, PartitionSplit]) -> TaskFailedError | None:
-        """Why partitions are not copied although others are; raised where no others are left."""
-        failure = self._stopped.failure()
-        if failure is not None and all(place in self._stopped for place in splits):
-            raise failure
-        return failure
 
     def explained(self, request: PlanRequest) -> Iterator[Explained]:
         """What plans would do with each partition that is copied now; nothing is created or stored."""

@@ -16,7 +16,7 @@ from headrace.connect.errors import (
     TaskFailedError,
 )
 from headrace.kafka.batches.errors import CorruptBatchError
-from headrace.kafka.refused_records import RefusedRecords
+from headrace.kafka.refused_records import RefusedError, RefusedRecords
 from headrace.kafka.sender import Sender, TooLargeError
 from headrace.observe.secret_masking import Secrets
 from headrace.task.channel import Lease
@@ -99,14 +99,13 @@ class ErrorTolerance:
 
         Their place is logged in any case: one line for all of them.
         """
-        is_damaged = isinstance(refused.error, CorruptBatchError)
         where = self._policy.dead_letters
         _log.warning(
             "Task %s passes over the offsets %d to %d of %s, %s (errors.tolerance=all). %s",
             self._owner,
             refused.first,
             refused.last,
-            refused.origin.place,
+            refused.place,
             f"which are sent to the dead letter topic {where!r}" if where else "which are skipped",
             refused.error,
         )
@@ -116,7 +115,7 @@ class ErrorTolerance:
                 SkippedRecord(
                     error=error,
                     bad=error.bad,
-                    stage="TASK_POLL" if is_damaged else "KAFKA_PRODUCE",
+                    stage=stage_of(refused.error),
                     class_name=by,
                     key=key,
                 )
@@ -184,6 +183,11 @@ def _unsent(topic: str, error: RecordError, record: SkippedRecord) -> TaskFailed
     return TaskFailedError(
         f"The dead letter of a record cannot be sent to topic {topic!r}: {error} The record's error is: {record.error}"
     )
+
+
+def stage_of(error: RefusedError) -> str:
+    """The stage (KIP-298) in which copied records have failed: damaged ones were so when they were polled."""
+    return "TASK_POLL" if isinstance(error, CorruptBatchError) else "KAFKA_PRODUCE"
 
 
 def untolerated(error: Exception) -> Exception:

@@ -52,7 +52,7 @@ class WritePipeline:
 
     @property
     def has_many_refused(self) -> bool:
-        """Whether the records that are set aside hold too much memory to wait for the commit."""
+        """Whether the records that were refused hold too much memory to wait for the commit."""
         return self.forwarder is not None and self.forwarder.has_many_refused
 
     def pass_over_refused(self) -> int:
@@ -115,7 +115,7 @@ def make_write_pipeline(
     commits = make_commit_strategy(work, sender, client)
     forwarder = sender if isinstance(sender, GroupSender) else None
     if forwarder is not None and work.spec.errors.tolerate:
-        forwarder.set_refused_aside()
+        forwarder.tolerate_refused()
     return WritePipeline(
         sender=_record_sender(work, sender),
         forwarder=forwarder,

@@ -21,6 +21,7 @@ from headrace.kafka.errors import LateRefusalError
 from headrace.kafka.sender import EncodedRecords, TooLargeError, UnsendableError
 from headrace.task.channel import Lease
 from headrace.task.dead_letters import SkippedRecord, class_name, raw_key, raw_value
+from headrace.task.error_handling import stage_of
 from headrace.task.frames import (
     Abort,
     Commit,
@@ -86,7 +87,7 @@ class TaskWriter:
             self._fail(failure, None, "KAFKA_PRODUCE", class_name(self._pipeline.sender))
             raise self._pipeline.tolerance.too_late(failure) from error
         except UnforwardableError as error:
-            self._fail(error, None, "KAFKA_PRODUCE", class_name(self._pipeline.sender))
+            self._fail(error, None, stage_of(error), class_name(self._pipeline.sender))
             raise
         except TransactionTimedOutError as error:
             too_long = too_long_again(error, self._committer.open_transaction())
@@ -190,7 +191,7 @@ class TaskWriter:
             f"{damaged} With errors.tolerance=all it is passed over, up to its last offset {damaged.last}, with a dead letter or a "
             "line in the log.",
         )
-        self._fail(failure, None, "TASK_POLL", class_name(self._pipeline.sender))
+        self._fail(failure, None, stage_of(damaged), class_name(self._pipeline.sender))
         raise failure from damaged
 
     def _try_to_send(self, frame: Records) -> RecordError | None:

@@ -245,11 +245,11 @@ class Sending(RuleBasedStateMachine):
     @precondition(lambda self: self.queue.refused is not None and not self.flight)
     @rule(records_left=st.integers(0, 2))
     def drop(self, records_left: int) -> None:
-        """The refused batch is given up, or some of it is put back."""
+        """The refused batch is given up, or some of it is sent again."""
         dropped = self.queue.drop()
         self.sequence = dropped.sequence
         if records_left:
-            self.queue.put_back(batch(dropped.number, records_left))
+            self.queue.reenqueue(batch(dropped.number, records_left))
         else:
             self.dropped.append(dropped.number)
 

@@ -169,10 +169,10 @@ class Delivery:
         self._offer(queue)
         return dropped
 
-    def put_back(self, batch: ProducerBatch) -> None:
+    def reenqueue(self, batch: ProducerBatch) -> None:
         """*batch* is to be sent in the place of the one of its partition that was just dropped."""
         queue = self._queues[batch.place]
-        queue.put_back(batch)
+        queue.reenqueue(batch)
         self.nbytes += batch.nbytes
         self._offer(queue)
 

@@ -142,7 +142,7 @@ class PartitionQueue:
             each.sequence = NO_SEQUENCE
         return dropped
 
-    def put_back(self, batch: ProducerBatch) -> None:
+    def reenqueue(self, batch: ProducerBatch) -> None:
         """Send *batch* before all others, in the place of one that was just dropped."""
         self._waiting.appendleft(batch)
 

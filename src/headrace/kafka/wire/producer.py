@@ -269,7 +269,7 @@ class WireProducer:
     def drop(self, number: int) -> UnstampedBatch:
         """Go on without the batch of a :class:`~headrace.kafka.wire.producer_errors.BatchRefusedError` that was raised.
 
-        Returns it; the caller does something else with its records, and may put some of them back. The batches behind it are
+        Returns it; the caller does something else with its records, and may reenqueue some of them. The batches behind it are
         sent. Another one that was refused is raised by the next call. Raises ``ValueError`` for a batch that was not refused.
         """
         if number not in self._delivery.refusals:
@@ -281,9 +281,11 @@ class WireProducer:
                 self._wait("records to be acknowledged")
             return self._delivery.drop(number).batch
 
-    def put_back(self, number: int, place: TopicPartition, batch: UnstampedBatch) -> None:
+    def reenqueue(self, number: int, place: TopicPartition, batch: UnstampedBatch) -> None:
         """Send *batch* for *place* under the *number* of one that was dropped, and in its place; called directly after that."""
-        self._delivery.put_back(ProducerBatch(number, place, batch, len(batch.data), self._clock()))
+        self._delivery.reenqueue(
+            ProducerBatch(number, place, batch, len(batch.data), self._clock())
+        )
 
     @property
     def buffer_bytes(self) -> int:
