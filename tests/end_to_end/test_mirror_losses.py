@@ -108,8 +108,17 @@ def test_refused_records_are_told_and_where_errors_are_tolerated_dead_letters(
     assert flow.is_through([topic])
 
 
+INSERT_HEADER = {
+    "transforms": "h",
+    "transforms.h.type": "org.apache.kafka.connect.transforms.InsertHeader",
+    "transforms.h.header": "by",
+    "transforms.h.value.literal": "a mirror",
+}
+
+
+@pytest.mark.parametrize("settings", [{}, INSERT_HEADER], ids=["unopened", "transformed"])
 def test_a_damaged_batch_stops_its_partition_behind_what_is_before_it(
-    broker: Broker, bootstrap: str, tmp_path: Path
+    broker: Broker, bootstrap: str, tmp_path: Path, settings: dict[str, str]
 ) -> None:
     """Until a user says where to go on, or that errors are tolerated; the other partitions are copied."""
     flow, life = Mirrored(Topics(broker.bootstrap), bootstrap), Life(bootstrap, tmp_path)
@@ -122,7 +131,7 @@ def test_a_damaged_batch_stops_its_partition_behind_what_is_before_it(
     with log.open("r+b") as file:
         file.seek(at)
         file.write(b"#")
-    life.connectors.append(flow.connector())
+    life.connectors.append(flow.connector(settings))
 
     said = str(life.run_once()[flow.name])
 

@@ -153,6 +153,14 @@ def _anew(records: pa.Table, batch: UnstampedBatch, place: TopicPartition) -> Pr
     return found
 
 
+def without_tolerance(damage: CorruptBatchError, last: int) -> str:
+    """Why a partition is not read on behind a damaged batch, which says of itself that it ends with the offset *last*."""
+    return (
+        f"{damage} With errors.tolerance=all it is passed over, up to its last offset {last}, with a dead letter or a line in "
+        "the log."
+    )
+
+
 class Unsent(NamedTuple):
     """What of encoded batches is not sent yet: all *before* the *refused* records, these, and the *rest*."""
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.encoded import CopiedRun, EncodedBatches
-from headrace.connect.errors import PartitionError, ReplanError
+from headrace.connect.errors import ConnectError, PartitionError, ReplanError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import BytesRecord
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.refused_records import RefusedRecords, without_tolerance
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.fetcher import (
     LOST,
@@ -61,6 +63,7 @@ class MirrorSourceTask(SourceTask):
         settings = MirrorSourceConfig.parse(config)
         flow = Flow.of(config)
         self._how = decoding(settings)
+        self._tolerates = config.get("errors.tolerance") == "all"
         self._copied: dict[TopicPartition, Copied] = {}
         self._epochs: dict[TopicPartition, int] = {}
         for split in self.context.splits:
@@ -152,7 +155,7 @@ class MirrorSourceTask(SourceTask):
         try:
             yield from source_batches(answer, copied, self._how)
         except CorruptBatchError as error:
-            raise self._cannot_read_on(error) from error
+            raise self._damaged(answer, error) from error
         reached = copied.at(answer.next_offset, last_epoch(answer.headers))
         self._passed[copied.source] = reached.position.offset
 
@@ -168,6 +171,26 @@ class MirrorSourceTask(SourceTask):
             self._check_leader(each)
             self._reached[each.place] = each.next_offset
         self._answers.extend(found)
+
+    def _damaged(self, answer: FetchedRecords, error: CorruptBatchError) -> ConnectError:
+        """The error for a batch of *answer* that cannot be decoded; where it may be passed over, the next poll goes on behind it."""
+        ends = (each for each in answer.headers if each.last_offset >= error.offset >= 0)
+        header = next(ends, None)
+        if header is None:
+            return self._cannot_read_on(error)
+        copied, last = self._copied[answer.place], header.last_offset
+        if not self._tolerates:
+            return PartitionError(copied.source, without_tolerance(error, last))
+        self._answers.appendleft(replace(answer, fetch_offset=last + 1))
+        refused = RefusedRecords(
+            batches=without_batches(copied.at(last + 1, last_epoch([header]))),
+            error=error,
+            first=max(header.base_offset, answer.fetch_offset),
+            last=last,
+            data=bytes(answer.data[header.position : header.end]),
+        )
+        [(_, failure)] = refused.errors()
+        return failure
 
     def _cannot_read_on(self, error: CorruptBatchError | UnfetchableError) -> PartitionError:
         return PartitionError(self._copied[error.place].source, str(error))

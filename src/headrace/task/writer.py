@@ -18,6 +18,7 @@ from headrace.connect.record import BadRecord
 from headrace.connect.task import SourceTask
 from headrace.kafka.batches.errors import DamagedBatchError, UnforwardableError
 from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.refused_records import without_tolerance
 from headrace.kafka.sender import EncodedRecords, TooLargeError, UnsendableError
 from headrace.task.channel import Lease
 from headrace.task.dead_letters import SkippedRecord, class_name, raw_key, raw_value
@@ -186,11 +187,7 @@ class TaskWriter:
         if damaged.before is not None:
             self._committer.forwarded(damaged.before, damaged.records)
         self._committer.end_inside_poll_before(None)
-        failure = PartitionError(
-            partition,
-            f"{damaged} With errors.tolerance=all it is passed over, up to its last offset {damaged.last}, with a dead letter or a "
-            "line in the log.",
-        )
+        failure = PartitionError(partition, without_tolerance(damaged, damaged.last))
         self._fail(failure, None, stage_of(damaged), class_name(self._pipeline.sender))
         raise failure from damaged
 
