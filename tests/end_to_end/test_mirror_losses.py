@@ -109,6 +109,7 @@ def test_refused_records_are_told_and_where_errors_are_tolerated_dead_letters(
 
 
 INSERT_HEADER = {
+    "header.converter": "org.apache.kafka.connect.storage.StringConverter",
     "transforms": "h",
     "transforms.h.type": "org.apache.kafka.connect.transforms.InsertHeader",
     "transforms.h.header": "by",
