@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from headrace.connect.batch import SourceBatch
@@ -181,9 +180,12 @@ class MirrorSourceTask(SourceTask):
         copied, last = self._copied[answer.place], header.last_offset
         if not self._tolerates:
             return PartitionError(copied.source, without_tolerance(error, last))
-        self._answers.appendleft(replace(answer, fetch_offset=last + 1))
+        # Which transactions are aborted behind it is answered anew: it may have been the end of one.
+        behind = copied.at(last + 1, last_epoch([header]))
+        self._fetcher.add([_range(answer.place, behind.position)])
+        self._reached[answer.place] = last + 1
         refused = RefusedRecords(
-            batches=without_batches(copied.at(last + 1, last_epoch([header]))),
+            batches=without_batches(behind),
             error=error,
             first=max(header.base_offset, answer.fetch_offset),
             last=last,
