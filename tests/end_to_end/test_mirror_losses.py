@@ -117,6 +117,7 @@ INSERT_HEADER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, INSERT_HEADER], ids=["unopened", "transformed"])
 def test_a_damaged_batch_stops_its_partition_behind_what_is_before_it(
     broker: Broker, bootstrap: str, tmp_path: Path, settings: dict[str, str]
