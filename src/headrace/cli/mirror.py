@@ -19,6 +19,7 @@ from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows, st
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow, status_json, status_lines
 from headrace.cli.run import FAILED, Signals, with_log_options
 from headrace.connect.errors import ConfigError
+from headrace.mirror.dedicated import CONNECTORS, SOURCE_CONNECTOR
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import ConnectorStarted, Event, to_all
 from headrace.observe.log_format import as_logged, configure_logging
@@ -29,6 +30,8 @@ from headrace.worker.data_plane import lazy_engine
 _log = logging.getLogger(__name__)
 
 _RUN: Final = "run"
+# They write as long as a flow runs, and no records of its users.
+_IN_BACKGROUND: Final = frozenset(CONNECTORS) - {SOURCE_CONNECTOR}
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -178,7 +181,8 @@ def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: boo
 
         plane = DataPlane.shared(engine)
         running = [
-            RunningFlow(each, plane, to_all(EventLog(), start_ahead), once=once) for each in flows
+            RunningFlow(each, plane, to_all(EventLog(_IN_BACKGROUND), start_ahead), once=once)
+            for each in flows
         ]
         signals = Signals()
         _log.info("Flows: %s", ", ".join(each.name for each in running))
