@@ -41,3 +41,15 @@ def served(life: Life) -> Generator[httpx.Client]:
         until(lambda: herder.is_open, seconds=60)
         with asked(herder) as url, httpx.Client(base_url=url, timeout=60) as http:
             yield http
+
+
+def states(http: httpx.Client, name: str) -> tuple[str, set[str]]:
+    """The states of the connector *name*, and of its tasks."""
+    found = http.get(f"/connectors/{name}/status").json()
+    return found["connector"]["state"], {each["state"] for each in found["tasks"]}
+
+
+def stop(http: httpx.Client, name: str) -> None:
+    """Stop the connector *name*; returns when it is."""
+    http.put(f"/connectors/{name}/stop")
+    until(lambda: states(http, name)[0] == "STOPPED", seconds=60)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from end_to_end.live import Life
 from end_to_end.mirrored import SOURCE, Mirrored
-from end_to_end.served import served
+from end_to_end.served import served, states, stop
 from headrace.broker import Broker
 from spark.kafka.tables import Topics
 from waiting import until
@@ -28,18 +27,6 @@ def flow(bootstrap: str, broker: Broker) -> Mirrored:
 def life(broker: Broker, tmp_path: Path) -> Life:
     """A worker of the target."""
     return Life(broker.bootstrap, tmp_path)
-
-
-def states(http: httpx.Client, name: str) -> tuple[str, set[str]]:
-    """Of the connector, and of its tasks."""
-    found = http.get(f"/connectors/{name}/status").json()
-    return found["connector"]["state"], {each["state"] for each in found["tasks"]}
-
-
-def stop(http: httpx.Client, name: str) -> None:
-    """Until it is."""
-    http.put(f"/connectors/{name}/stop")
-    until(lambda: states(http, name)[0] == "STOPPED", seconds=60)
 
 
 def test_a_partition_that_lost_records_does_not_stop_the_others(flow: Mirrored, life: Life) -> None:

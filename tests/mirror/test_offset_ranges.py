@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.formats import OffsetRange
-from headrace.mirror.offset_ranges import OffsetRangeStore, merged, retention_ms, thinned
+from headrace.mirror.offset_ranges import (
+    OffsetRangeStore,
+    RangesRetention,
+    merged,
+    retention_ms,
+    thinned,
+)
 
 PLACE = TopicPartition("t", 3)
 
@@ -158,3 +164,29 @@ def test_ranges_are_kept_as_long_as_the_records_that_they_speak_of():
     assert retention_ms([{"retention.ms": "5"}, {"retention.ms": "-1"}]) == -1
     assert retention_ms([{"retention.ms": "5", "cleanup.policy": "compact,delete"}]) == -1
     assert retention_ms([]) == retention_ms([{}]) == 604_800_000
+
+
+def with_retention(**topics: int) -> dict[str, dict[str, str | None]]:
+    """The settings of *topics*, by how long they keep records."""
+    return {name: {"retention.ms": str(kept)} for name, kept in topics.items()}
+
+
+def test_ranges_are_kept_longer_at_once_and_shorter_only_when_two_listings_agree():
+    """What a listing lacks may be there."""
+    retention = RangesRetention()
+
+    assert 500 == retention.decided(with_retention(t=50), ["t"], now_ms=500)
+    assert 50 == retention.decided(with_retention(t=50), ["t"], now_ms=500)
+    assert 700 == retention.decided(with_retention(t=50, u=700), ["t"], now_ms=50)
+    assert -1 == retention.decided(with_retention(t=50, u=-1), ["t"], now_ms=700)
+    assert -1 == retention.decided(with_retention(t=50), ["t"], now_ms=-1)
+    assert 50 == retention.decided(with_retention(t=50), ["t"], now_ms=-1)
+
+
+def test_ranges_are_never_kept_shorter_by_a_listing_that_lacks_what_is_copied():
+    """However often it lacks it, and not by an empty one."""
+    retention = RangesRetention()
+    for _ in range(3):
+        assert 500 == retention.decided(with_retention(t=50), ["t", "u"], now_ms=500)
+        assert 500 == retention.decided({}, [], now_ms=500)
+    assert 50 == retention.decided(with_retention(t=50, u=50), ["t", "u"], now_ms=500)

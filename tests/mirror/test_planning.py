@@ -353,12 +353,49 @@ def test_a_remote_topic_that_is_gone_stops_or_is_made_again(flow: TwoClusters):
     assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
 
 
-def test_what_the_target_refuses_to_create_fails_with_its_reason(flow: TwoClusters):
-    """Nothing is copied, and nothing is stored."""
+def test_a_connector_all_of_whose_remote_topics_are_refused_fails(flow: TwoClusters):
+    """With the reason; no position is stored."""
     flow.admin.refused["A.t"] = "Kafka refused the creation of topic 'A.t'."
 
     assert "Kafka refused the creation of topic 'A.t'." in failure(flow)
-    assert {} == flow.stored
+    assert {FLOW.discovery: DISCOVERED} == flow.stored
+
+
+def test_a_remote_topic_that_may_not_be_created_does_not_stop_the_others(flow: TwoClusters):
+    """It is tried again with the next discovery."""
+    flow.source.create("u", Log(0, 5))
+    flow.admin.refused["A.t"] = "Kafka refused the creation of topic 'A.t'."
+
+    assert [{U0: 0}] == [share for share in flow.shares() if share]
+    assert flow.failure is not None
+    assert "Kafka refused the creation of topic 'A.t'." in flow.failure
+    flow.admin.refused.clear()
+    flow.clock.now += 1000
+
+    assert {T0: 0, T1: 10, U0: 0} == {
+        place: at for share in flow.shares() for place, at in share.items()
+    }
+    assert flow.failure is None
+
+
+def test_a_remote_topic_that_may_not_grow_does_not_stop_the_others(flow: TwoClusters):
+    """Nothing of it is copied meanwhile; its positions are kept."""
+    flow.source.create("u", Log(0, 5))
+    flow.copy()
+    flow.source.add(Log(0, 3))
+    flow.source.topics["u"][0].end = 6
+    flow.admin.refused["A.t"] = "Kafka refused more partitions of topic 'A.t'."
+    flow.clock.now += 1000
+
+    assert [{U0: 5}] == [share for share in flow.shares() if share]
+    assert flow.failure is not None
+    assert "Kafka refused more partitions of topic 'A.t'." in flow.failure
+    flow.admin.refused.clear()
+    flow.clock.now += 1000
+
+    assert {T0: 50, T1: 20, T2: 0, U0: 5} == {
+        place: at for share in flow.shares() for place, at in share.items()
+    }
 
 
 def test_the_same_cluster_under_the_same_names_is_refused(flow: TwoClusters):

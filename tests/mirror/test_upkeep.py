@@ -208,6 +208,26 @@ def test_ranges_are_kept_as_long_as_any_records_that_they_speak_of(flow: Flow):
     until(lambda: kept() == "-1")
 
 
+def test_ranges_are_not_kept_shorter_because_a_topic_may_not_be_seen(strict_flow: Flow):
+    """A list of topics lacks it then, without an error."""
+    flow = strict_flow
+
+    def kept() -> str | None:
+        flow.sync.keep_ranges()
+        return flow.own(flow.ranges).get("retention.ms")
+
+    flow.create(flow.ranges, retention_ms="-1")
+    for name, retention in (("orders", "5000"), ("bills", str(WEEK_MS))):
+        _, remote = flow.copied(name)
+        flow.set(remote, retention_ms=retention)
+    until(lambda: kept() == str(WEEK_MS))
+    anonymous = Acl("TOPIC", remote, "LITERAL", "User:ANONYMOUS", "*", "ALL", "ALLOW")
+    flow.create_acls(anonymous, anonymous._replace(operation="DESCRIBE", permission="DENY"))
+    until(lambda: remote not in flow.admin.topic_names(Deadline.after(20)))
+
+    assert [str(WEEK_MS)] * 3 == [kept() for _ in range(3)]
+
+
 def test_one_that_is_refused_is_told_with_the_right_and_the_others_follow(strict_flow: Flow):
     """It is tried again."""
     flow = strict_flow

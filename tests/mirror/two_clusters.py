@@ -82,9 +82,10 @@ class Admin:
     def grow(self, partitions: Mapping[str, int], deadline: Deadline) -> dict[str, str]:
         """As the admin client."""
         for name, count in partitions.items():
-            more = count - len(self.cluster.topics[name])
-            self.cluster.add(*(Log() for _ in range(more)), topic=name)
-        return {}
+            if name not in self.refused:
+                more = count - len(self.cluster.topics[name])
+                self.cluster.add(*(Log() for _ in range(more)), topic=name)
+        return {name: self.refused[name] for name in partitions if name in self.refused}
 
     def topic_configs(self, topics: Collection[str], deadline: Deadline) -> TopicConfigs:
         """As the admin client."""

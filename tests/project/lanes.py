@@ -13,7 +13,13 @@ LIGHT, SESSION, SCENES, CLUSTERS, PARTS = "light", "session", "scenes", "cluster
 _REAL = (SESSION, SCENES, CLUSTERS, PARTS)
 LANES = (LIGHT, *_REAL)
 _OTHER_SESSIONS = {"cluster", "retrying", "connect_server"}
-_OTHER_BROKERS = {"mortal_broker", "refusing_broker", "mortal_source", "mortal_target"}
+_OTHER_BROKERS = {
+    "mortal_broker",
+    "refusing_broker",
+    "forgetful_broker",
+    "mortal_source",
+    "mortal_target",
+}
 _NEED_SERVICE = {"broker", "kill", "spark"}
 # A module without any of them has only light tests, and to import all of those takes a lane many seconds.
 _MARKED = re.compile(rf"\bmark\.({'|'.join(sorted(_NEED_SERVICE))})\b")

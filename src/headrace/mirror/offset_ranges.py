@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from headrace.kafka.topic_partition import TopicPartition
@@ -18,8 +18,8 @@ from headrace.mirror.formats import OffsetRange
 
 # For a flow with a commit every second, an hour of exact offsets; a partition has 24 bytes for each.
 MOST_KEPT: Final = 4096
-# Kafka's own.
-_DEFAULT_RETENTION_MS: Final = 7 * 24 * 3600 * 1000
+DEFAULT_RETENTION_MS: Final = 7 * 24 * 3600 * 1000
+"""Kafka's own."""
 
 
 def merged(ranges: Iterable[OffsetRange]) -> Iterator[OffsetRange]:
@@ -58,11 +58,42 @@ def retention_ms(topics: Iterable[Mapping[str, str | None]]) -> int:
     """
     longest = 0
     for settings in topics:
-        found = int(settings.get("retention.ms") or _DEFAULT_RETENTION_MS)
+        found = int(settings.get("retention.ms") or DEFAULT_RETENTION_MS)
         if found < 0 or "compact" in (settings.get("cleanup.policy") or ""):
             return -1
         longest = max(longest, found)
-    return longest or _DEFAULT_RETENTION_MS
+    return longest or DEFAULT_RETENTION_MS
+
+
+class RangesRetention:
+    """Decides how long ranges are kept, by one listing of the remote topics after the other. Used by one thread.
+
+    What is deleted cannot be got back, and a listing may lack topics: those that this client may not see, or that a broker
+    does not know yet. So the time is made longer by any listing, and shorter only by one that has all topics that are
+    expected, and all that the one before had.
+    """
+
+    def __init__(self) -> None:
+        self._before: frozenset[str] | None = None
+
+    def decided(
+        self,
+        listed: Mapping[str, Mapping[str, str | None]],
+        expected: Collection[str],
+        *,
+        now_ms: int,
+    ) -> int:
+        """The ``retention.ms`` from now on, where it is *now_ms*, after topics with these settings were *listed*. -1 is for ever."""
+        if not listed:
+            return now_ms
+        before, self._before = self._before, frozenset(listed)
+        longest = retention_ms(listed.values())
+        is_sure = before is not None and listed.keys() >= before.union(expected)
+        return longest if is_sure or not _is_shorter(longest, now_ms) else now_ms
+
+
+def _is_shorter(retention: int, other: int) -> bool:
+    return retention >= 0 and (other < 0 or retention < other)
 
 
 def _adjoin(before: OffsetRange, after: OffsetRange) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.errors import RetriableError
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic, raise_refused
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
 from headrace.mirror.filters import ConfigPropertyFilter
@@ -66,6 +66,13 @@ def settings_of_remote(
     return {**settings_at_creation(source, chosen), **necessary_settings(source, known)}
 
 
+class ExistingTopics(NamedTuple):
+    """How many *partitions* topics have, and why others are *refused* to this client. Those that do not exist are in neither."""
+
+    partitions: Mapping[str, int]
+    refused: Mapping[str, str]
+
+
 class RemoteTopics:
     """Makes sure that remote topics are there. Used by the thread of one connector."""
 
@@ -77,42 +84,39 @@ class RemoteTopics:
         self._replication = replication
         self._seconds = seconds
 
-    def partitions(self, topics: Collection[str]) -> dict[str, int]:
-        """How many partitions each of *topics* has on the target; those that do not exist are left out.
+    def existing(self, topics: Collection[str]) -> ExistingTopics:
+        """What the target has of *topics*. Raises :class:`~headrace.connect.errors.RetriableError` when it does not answer in time."""
+        return _existing(self._cluster.metadata(topics, self._deadline()))
 
-        Raises :class:`~headrace.connect.errors.TaskFailedError` for one that this client may not see.
-        """
-        return _counts(self._cluster.metadata(topics, self._deadline()))
-
-    def ensure(self, wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int]) -> None:
+    def ensure(
+        self, wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int]
+    ) -> dict[str, str]:
         """Create what is missing of *wanted*, by its remote name, and give more partitions to what has too few.
 
-        *existing* is what :meth:`partitions` has just answered.
-
-        Raises :class:`~headrace.connect.errors.TaskFailedError` for what the target refuses, and
-        :class:`~headrace.connect.errors.RetriableError` when it does not answer in time.
+        *existing* is how many partitions :meth:`existing` has just answered. Returns why the target has refused some of them;
+        raises :class:`~headrace.connect.errors.RetriableError` when it does not answer in time.
         """
         changes = topic_changes(wanted, existing, replication=self._replication)
+        refused = dict[str, str]()
         if changes.created:
-            raise_refused(self._admin.create(changes.created.values(), self._deadline()))
+            refused |= self._admin.create(changes.created.values(), self._deadline())
         if changes.grown:
-            raise_refused(self._admin.grow(changes.grown, self._deadline()))
-        if not (changes.created or changes.grown):
-            return
-        for name, topic in changes.created.items():
-            _log.info(
-                "The remote topic %s was created, with %d partitions.", name, topic.partitions
-            )
-        for name, count in changes.grown.items():
-            _log.info("The remote topic %s was given more partitions, %d in all.", name, count)
-        self._await_known({name: wanted[name] for name in (*changes.created, *changes.grown)})
+            refused |= self._admin.grow(changes.grown, self._deadline())
+        changed = [each for each in (*changes.created, *changes.grown) if each not in refused]
+        for name in changed:
+            told = "given more partitions" if name in changes.grown else "created"
+            count = wanted[name].partitions
+            _log.info("The remote topic %s was %s: it has %d partitions.", name, told, count)
+        if changed:
+            self._await_known({name: wanted[name] for name in changed})
+        return refused
 
     def _await_known(self, wanted: Mapping[str, RemoteTopic]) -> None:
         """Wait until a broker knows all of them: the controller has them before the others, and leaders take a moment."""
         deadline, is_again = self._deadline(), False
         while True:
             answer = self._cluster.metadata(wanted.keys(), deadline, again=is_again)
-            counts = _counts(answer)
+            counts = _existing(answer).partitions
             lacking = [
                 name
                 for name, topic in wanted.items()
@@ -130,21 +134,21 @@ class RemoteTopics:
         return Deadline.after(self._seconds)
 
 
-def _counts(answer: ClusterMetadata) -> dict[str, int]:
-    found = dict[str, int]()
+def _existing(answer: ClusterMetadata) -> ExistingTopics:
+    partitions, refused = dict[str, int](), dict[str, str]()
     for name, topic in answer.topics.items():
-        if topic.error is None:
-            found[name] = len(topic.partitions)
-        elif topic.error != UNKNOWN_TOPIC_OR_PARTITION:
-            if topic.error.reaction is Reaction.FAIL:
-                raise TaskFailedError(
-                    f"The remote topic {name} cannot be looked at: the target's brokers answer {topic.error.name}. "
-                    f"{topic.error.advice}".rstrip()
-                )
-            raise RetriableError(
-                f"The target's brokers do not say what the remote topic {name} is now ({topic.error.name})."
+        error = topic.error
+        if error is None:
+            partitions[name] = len(topic.partitions)
+        elif error.reaction is Reaction.FAIL:
+            refused[name] = (
+                f"The remote topic {name} cannot be looked at: the target's brokers answer {error.name}. {error.advice}".rstrip()
             )
-    return found
+        elif error != UNKNOWN_TOPIC_OR_PARTITION:
+            raise RetriableError(
+                f"The target's brokers do not say what the remote topic {name} is now ({error.name})."
+            )
+    return ExistingTopics(partitions, refused)
 
 
 def _has_leaders(answer: ClusterMetadata, name: str) -> bool:

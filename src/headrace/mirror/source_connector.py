@@ -24,7 +24,7 @@ from headrace.connect.task import Offsets, SourceTask
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, raise_refused
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.clients import (
@@ -165,7 +165,7 @@ class MirrorSourceConnector(PlannedConnector):
                 raise OffsetsError(f"The source has no partition {place}.")
         target = self._target()
         target.ensure_internal()
-        target.ensure({topic: len(known[topic].partitions) for topic in topics}, ())
+        raise_refused(target.ensure({topic: len(known[topic].partitions) for topic in topics}, ()))
 
     def _watched(self, planner: FlowPlanner) -> TopicWatch:
         config = self._config

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicAdmin, TopicSetting
+from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, raise_refused
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
 from headrace.mirror.client_settings import Side
@@ -64,7 +64,7 @@ class MirrorTarget:
         self._internal = self._own(config.ranges_replication)
         self._syncs = self._own(config.offset_syncs_topic_replication_factor)
         self._ensured: dict[str, int] = {}
-        self._gone: dict[str, str] = {}
+        self._left_out: dict[str, str] = {}
         self._ranges: TopicTail | None = None
         self._in_ranges = set[str]()
 
@@ -76,24 +76,25 @@ class MirrorTarget:
     def doubt(self) -> None:
         """Look again whether topics are there that were there before."""
         self._ensured.clear()
-        self._gone.clear()
+        self._left_out.clear()
 
     def ensure(self, topics: Mapping[str, int], copied: Collection[str]) -> dict[str, str]:
         """Make sure that the remote topics are there of the source's *topics*, each of which has so many partitions.
 
         Of *copied* ones records have been copied before. Where the remote topic of one of them is gone, it is not created if
-        the settings say so; returns why, by the source's topics. Raises :class:`~headrace.connect.errors.TaskFailedError` for
-        two topics of one remote name.
+        the settings say so. Returns why for some of *topics* there is nothing to copy to, that or what the target has refused:
+        this is looked at again after :meth:`doubt`. Raises :class:`~headrace.connect.errors.TaskFailedError` for two topics of
+        one remote name.
         """
         source = self._by_remote_name(topics)
         wanted = {
             name: topics[topic]
             for name, topic in source.items()
-            if self._ensured.get(name, 0) < topics[topic] and name not in self._gone
+            if self._ensured.get(name, 0) < topics[topic] and name not in self._left_out
         }
         if wanted:
             self._ensure(wanted, source, copied)
-        return {source[name]: said for name, said in self._gone.items() if name in source}
+        return {source[name]: said for name, said in self._left_out.items() if name in source}
 
     def copied_before(self, topics: Collection[str]) -> frozenset[str]:
         """Those of the source's *topics* whose remote topics are gone, and that were copied as far as offset ranges say.
@@ -102,8 +103,9 @@ class MirrorTarget:
         :class:`~headrace.connect.errors.RetriableError` until the ranges are read to their end; each call reads on.
         """
         names = {self._copied.remote_topic(each): each for each in topics}
-        existing = self._topics.partitions(frozenset(names))
-        missing = {topic for name, topic in names.items() if name not in existing}
+        existing = self._topics.existing(frozenset(names))
+        seen = existing.partitions.keys() | existing.refused.keys()
+        missing = {topic for name, topic in names.items() if name not in seen}
         return self._topics_in_ranges() & missing if missing else frozenset()
 
     def _topics_in_ranges(self) -> frozenset[str]:
@@ -133,18 +135,20 @@ class MirrorTarget:
     def _ensure(
         self, wanted: Mapping[str, int], source: Mapping[str, str], copied: Collection[str]
     ) -> None:
-        existing = self._topics.partitions(frozenset(wanted))
-        self._note_removed(
-            [name for name in wanted if name not in existing and source[name] in copied]
-        )
-        wanted = {name: count for name, count in wanted.items() if name not in self._gone}
+        existing, hidden = self._topics.existing(frozenset(wanted))
+        self._note_refused(hidden)
+        wanted = {name: count for name, count in wanted.items() if name not in hidden}
         missing = {name: source[name] for name in wanted if name not in existing}
+        self._note_removed([name for name, topic in missing.items() if topic in copied])
+        wanted = {name: count for name, count in wanted.items() if name not in self._left_out}
+        missing = {name: topic for name, topic in missing.items() if name in wanted}
         settings = self._settings_at_creation(missing) if missing else {}
-        self._topics.ensure(
+        refused = self._topics.ensure(
             {name: RemoteTopic(count, settings.get(name, {})) for name, count in wanted.items()},
             existing,
         )
-        self._ensured |= wanted
+        self._note_refused(refused)
+        self._ensured |= {name: count for name, count in wanted.items() if name not in refused}
 
     def ensure_internal(self) -> None:
         """Make sure that the flow's own topics are there.
@@ -160,8 +164,9 @@ class MirrorTarget:
 
     def _ensure_own(self, topics: RemoteTopics, name: str, settings: Mapping[str, str]) -> None:
         if name not in self._ensured:
-            existing = topics.partitions(frozenset([name]))
-            topics.ensure({name: RemoteTopic(1, settings)}, existing)
+            existing, hidden = topics.existing(frozenset([name]))
+            raise_refused(hidden)
+            raise_refused(topics.ensure({name: RemoteTopic(1, settings)}, existing))
             self._ensured[name] = 1
 
     def _own(self, replication: int) -> RemoteTopics:
@@ -195,7 +200,7 @@ class MirrorTarget:
 
     def existing(self, places: Collection[TopicPartition]) -> frozenset[TopicPartition]:
         """Those of remote partitions that are there."""
-        counts = self._topics.partitions(frozenset(each.topic for each in places))
+        counts = self._topics.existing(frozenset(each.topic for each in places)).partitions
         return frozenset(each for each in places if each.partition < counts.get(each.topic, 0))
 
     def recommit_seconds(self) -> float:
@@ -250,7 +255,7 @@ class MirrorTarget:
         for name in sorted(gone):
             found = f"The remote topic {name} is gone from the target, and its source has been copied before."
             if self._config.on_remote_removed == "fail":
-                self._gone[name] = (
+                self._left_out[name] = (
                     f"{found} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
                     "empty, and copying goes on at the position, or at the beginning where the position is gone with the topic."
                 )
@@ -260,6 +265,10 @@ class MirrorTarget:
                     "with the topic.",
                     found,
                 )
+
+    def _note_refused(self, refused: Mapping[str, str]) -> None:
+        for name, reason in refused.items():
+            self._left_out[name] = f"{reason} Nothing is copied to it until this is tried again."
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)

@@ -14,7 +14,7 @@ from headrace.mirror.acl_sync import acls_missing, remote_acls
 from headrace.mirror.client_settings import ClientRole, Side
 from headrace.mirror.clients import source_admin, source_admin_cluster, target_cluster
 from headrace.mirror.filters import property_filter
-from headrace.mirror.offset_ranges import retention_ms
+from headrace.mirror.offset_ranges import DEFAULT_RETENTION_MS, RangesRetention
 from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
 from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.scheduler import Scheduled, Scheduler
@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 
 # What the interval of the sync of settings is by default.
 _RANGES_SECONDS: Final = 600.0
+_RETENTION: Final = "retention.ms"
 
 
 def upkeep(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Scheduler:
@@ -75,6 +76,7 @@ class TopicSync:
         self._config = config
         self._worker = worker
         self._copied = config.topics_copied
+        self._retention = RangesRetention()
         self.ranges_topic = self._copied.policy.offset_ranges_topic(config.source_cluster_alias)
         self._source_admin: TopicAdmin | None = None
         self._target_admin: TopicAdmin | None = None
@@ -130,7 +132,8 @@ class TopicSync:
     def keep_ranges(self) -> None:
         """Have the topic of offset ranges keep them as long as the longest retention of the topics that they are about.
 
-        Heartbeats topics do not count: no one's offsets in them are translated.
+        Heartbeats topics do not count: no one's offsets in them are translated. For what is not shortened at once see
+        :class:`~headrace.mirror.offset_ranges.RangesRetention`.
         """
         deadline = patience(self._config)
         target = self._target(deadline)
@@ -138,24 +141,35 @@ class TopicSync:
         if self.ranges_topic not in there:
             return
         remote = {each for each in there if self._is_spoken_of(each)}
-        if not remote:
-            # A broker that has just started may list few topics; what would be deleted now cannot be got back.
-            return
         configs = target.topic_configs({self.ranges_topic, *remote}, deadline)
         # Of a topic that may not be looked at, ranges could be gone too early.
         raise_refused(configs.refused)
         found = dict(configs.found)
-        has = found.pop(self.ranges_topic, {})
-        longest = retention_ms(
-            {name: each.value for name, each in settings.items()} for settings in found.values()
+        has = found.pop(self.ranges_topic, None)
+        if has is None:
+            return
+        now_ms = int(has[_RETENTION].value or DEFAULT_RETENTION_MS)
+        listed = {
+            topic: {name: each.value for name, each in settings.items()}
+            for topic, settings in found.items()
+        }
+        decided = self._retention.decided(
+            listed, remote | self._remote_of_source(deadline), now_ms=now_ms
         )
-        change = settings_differing({"retention.ms": str(longest)}, has)
-        raise_refused(self._change(target, {self.ranges_topic: change}, deadline))
+        if decided != now_ms:
+            change = {_RETENTION: str(decided)}
+            raise_refused(self._change(target, {self.ranges_topic: change}, deadline))
 
     def close(self) -> None:
         """Close the connections."""
         self._source_cluster.close()
         self._target_cluster.close()
+
+    def _remote_of_source(self, deadline: Deadline) -> set[str]:
+        """The remote topics that ranges are of, or will be, as the source lists its topics now."""
+        topics = self._source().topic_names(deadline)
+        remote = {self._copied.remote_topic(each) for each in topics if self._copied.copies(each)}
+        return {each for each in remote if self._is_spoken_of(each)}
 
     def _is_spoken_of(self, topic: str) -> bool:
         """Whether ranges are of *topic*: another connector may copy it from the same source."""
