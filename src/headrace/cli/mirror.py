@@ -19,7 +19,7 @@ from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows, st
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow, status_json, status_lines
 from headrace.cli.run import FAILED, Signals, with_log_options
 from headrace.connect.errors import ConfigError
-from headrace.mirror.dedicated import CONNECTORS, SOURCE_CONNECTOR
+from headrace.mirror.dedicated import CLUSTERS, CONNECTORS, ENABLE_ONE, SOURCE_CONNECTOR
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import ConnectorStarted, Event, to_all
 from headrace.observe.log_format import as_logged, configure_logging
@@ -106,6 +106,9 @@ def run(
     for warning in read.warnings:
         _log.warning("%s: %s", file, warning)
     workers = flow_workers(read, read.towards(clusters), once=once)
+    if not workers:
+        told = f"No flow has anything to do: only heartbeats are enabled, which --once leaves out. {ENABLE_ONE}"
+        raise ConfigError([(CLUSTERS, told)], where=str(file))
     states = state_folder(file, folder, os.environ)
     with printed_as(as_logged):
         return _run(workers, states, once=once, is_own=folder is None)
@@ -164,9 +167,6 @@ def _show(flows: Sequence[SeenFlow], now_ms: float, *, as_json: bool, again: boo
 
 
 def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: bool) -> int:
-    if not workers:
-        _log.info("No flow has anything to do.")
-        return 0
     _make_folder(states, is_own=is_own)
     with ExitStack() as opened:
         flows = opened_flows(workers, states, opened, once=once)
