@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
+from headrace.config.spark_cores import machine_cores
 from headrace.connect.errors import ConfigError
 from headrace.mirror.dedicated import (
     CHECKPOINT_CONNECTOR,
@@ -98,6 +99,7 @@ def test_what_only_a_distributed_worker_has_is_left_out(
         ({}, 2),
         ({"emit.heartbeats.enabled": "true"}, 4),
         ({"B->A.enabled": "true", "A->C.enabled": "true", "C.bootstrap.servers": "c:1"}, 6),
+        ({"tasks.max": "2"}, min(2, machine_cores()) + 1),
         ({"headrace.slots": "5"}, 5),
         ({"spark.master": "local[2]"}, 2),
     ],

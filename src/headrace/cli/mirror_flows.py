@@ -133,9 +133,12 @@ def flow_workers(
 
 
 def tasks_of(flows: Sequence[Flow], *, once: bool = False) -> int:
-    """How many tasks the connectors of *flows* may have in all; of each at most as many as the machine has cores."""
+    """How many tasks the connectors of *flows* may have in all; those that copy at most as many as the machine has cores.
+
+    Checkpoints and heartbeats are written by one task each, whatever ``tasks.max`` is.
+    """
     return sum(
-        1 if name == HEARTBEAT_CONNECTOR else _tasks(given)
+        _tasks(given) if name == SOURCE_CONNECTOR else 1
         for flow in flows
         for name, given in _active(flow, once=once)
     )
