@@ -15,6 +15,7 @@ from typing import Final
 import click
 
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
+from headrace.cli.mirror_offsets import options_of
 from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows, state_folder
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow, status_json, status_lines
 from headrace.cli.run import FAILED, Signals, with_log_options
@@ -109,9 +110,8 @@ def run(
     if not workers:
         told = f"No flow has anything to do: only heartbeats are enabled, which --once leaves out. {ENABLE_ONE}"
         raise ConfigError([(CLUSTERS, told)], where=str(file))
-    states = state_folder(file, folder, os.environ)
     with printed_as(as_logged):
-        return _run(workers, states, once=once, is_own=folder is None)
+        return _run(file, workers, folder, once=once)
 
 
 @mirror.command()
@@ -166,8 +166,9 @@ def _show(flows: Sequence[SeenFlow], now_ms: float, *, as_json: bool, again: boo
         click.echo()
 
 
-def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: bool) -> int:
-    _make_folder(states, is_own=is_own)
+def _run(file: Path, workers: Sequence[FlowWorker], folder: Path | None, *, once: bool) -> int:
+    states = state_folder(file, folder, os.environ)
+    _make_folder(states, is_own=folder is None)
     with ExitStack() as opened:
         flows = opened_flows(workers, states, opened, once=once)
         # Which of the workers describes Spark does not matter: that is the same for all.
@@ -181,7 +182,13 @@ def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: boo
 
         plane = DataPlane.shared(engine)
         running = [
-            RunningFlow(each, plane, to_all(EventLog(_IN_BACKGROUND), start_ahead), once=once)
+            RunningFlow(
+                each,
+                plane,
+                to_all(EventLog(_IN_BACKGROUND), start_ahead),
+                once=once,
+                command_options=options_of(file, each.worker, folder),
+            )
             for each in flows
         ]
         signals = Signals()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -21,6 +22,9 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig
+
+COMMAND_OPTIONS: Final[ContextVar[str]] = ContextVar("command_options", default="")
+"""The options by which ``headrace offsets`` reaches the connectors of this thread's worker; none where that is the default one."""
 
 _FAIL, _RESTART = "fail", "restart"
 _SHOWN: Final = 5
@@ -164,7 +168,8 @@ class StartRules:
 
     def _command(self, place: TopicPartition) -> str:
         source = shlex.quote(_json(dict(self.flow.partition(place))))
-        return f"headrace offsets set {self.connector} {source} '{{\"offset\":LAST}}'"
+        options = f"{given} " if (given := COMMAND_OPTIONS.get()) else ""
+        return f"headrace offsets set {options}{self.connector} {source} '{{\"offset\":LAST}}'"
 
 
 @dataclass(slots=True)
