@@ -14,6 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from doubles.thread_engine import ThreadEngine
 from end_to_end.mirrored import committed
@@ -22,8 +23,11 @@ from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
 from headrace.cli.mirror_offsets import options_of
 from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow
+from headrace.connect.partition import SourcePartition
+from headrace.kafka.client_config import client_config, producer_config
 from headrace.mirror.dedicated import SOURCE_CONNECTOR
 from headrace.observe.event_log import EventLog
+from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.runtime.engine import DataPlane
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
@@ -184,6 +188,31 @@ def test_what_is_there_is_copied_both_ways_and_nothing_comes_back(flows: Flows) 
     back = flows.remote("y", flows.remote("x", orders))
     assert not flows.has("x", back)
     assert not flows.has("y", flows.remote("x", flows.remote("y", bills)))
+
+
+def test_before_a_takeover_the_status_has_mirrormakers_positions(flows: Flows) -> None:
+    """They are in its topic on the target, until the first start moves them into the group."""
+    topic = flows.topics["x"].create("orders")
+    flows.topics["x"].write(topic, 8)
+    target, offsets_topic = flows.topics["y"], f"mm2-offsets.{flows.alias['x']}.internal"
+    wanted = NewTopic(offsets_topic, 1, 1, config={"cleanup.policy": "compact"})
+    target.admin.create_topics([wanted])[offsets_topic].result(30)
+    until(lambda: flows.has("y", offsets_topic))
+    connection = {"bootstrap.servers": target.bootstrap}
+    store = KafkaOffsetStore(
+        offsets_topic, client=client_config(connection), producer=producer_config(connection)
+    )
+    where = {"cluster": flows.alias["x"], "topic": topic, "partition": 0}
+    store.put(SOURCE_CONNECTOR, {SourcePartition(where): {"offset": 4}})
+    store.close()
+
+    (seen,) = flows.seen()[flows.names["x"]].status.partitions
+    assert (5, 3) == (seen.copied, seen.lag)
+    assert offsets_topic in str(seen.note)
+    with flows.opened(ThreadEngine(slots=2), once=True) as running:
+        assert not run_flows(running, lambda: False)
+    (seen,) = flows.seen()[flows.names["x"]].status.partitions
+    assert (8, 0, None) == (seen.copied, seen.lag, seen.note)
 
 
 def test_offsets_of_a_flow_without_listeners_are_changed_by_its_file(flows: Flows) -> None:
