@@ -196,8 +196,10 @@ def test_before_a_takeover_the_status_has_mirrormakers_positions(flows: Flows) -
     flows.topics["x"].write(topic, 8)
     target, offsets_topic = flows.topics["y"], f"mm2-offsets.{flows.alias['x']}.internal"
     wanted = NewTopic(offsets_topic, 1, 1, config={"cleanup.policy": "compact"})
-    target.admin.create_topics([wanted])[offsets_topic].result(30)
-    until(lambda: flows.has("y", offsets_topic))
+    remote = flows.remote("x", topic)
+    for made in target.admin.create_topics([wanted, NewTopic(remote, 1, 1)]).values():
+        made.result(30)
+    until(lambda: flows.has("y", offsets_topic) and flows.has("y", remote))
     connection = {"bootstrap.servers": target.bootstrap}
     store = KafkaOffsetStore(
         offsets_topic, client=client_config(connection), producer=producer_config(connection)
