@@ -28,7 +28,7 @@ from headrace.task.sql.step import SqlStage
 from waiting import until
 
 DEFAULTS = "spark.driver.defaultJavaOptions"
-SCHEDULING_ONLY = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+SCHEDULING_ONLY = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms48m"]
 
 
 class Archive:

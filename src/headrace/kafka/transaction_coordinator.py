@@ -10,7 +10,6 @@ from confluent_kafka import KafkaError
 from kafka.protocol.admin.transactions import ListTransactionsRequest
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
-from kafka.protocol.producer.transaction import InitProducerIdRequest
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.client_config import ClientConfig
@@ -20,13 +19,15 @@ from headrace.kafka.producer import Waiting
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.connection import UnsupportedApiError
 from headrace.kafka.wire.settings import wire_settings
+from headrace.kafka.wire.transaction_requests import (
+    RENEW_VERSIONS,
+    TAKE_VERSIONS,
+    init_producer_id,
+)
 from headrace.kafka.wire.transaction_state import ProducerIdentity
 
 _LISTING: Final = "the list of transactional ids"
-# Versions of the requests. InitProducerId names its producer since version 3 (KIP-360); two-phase commits came
-# after version 5.
-_TAKE_VERSIONS: Final = (0, 4)
-_PROVE_VERSIONS: Final = (3, 4)
+# Versions of the requests.
 _FIND_VERSIONS: Final = (1, 3)
 _LIST_VERSIONS: Final = (0, 0)
 _METADATA_VERSIONS: Final = (1, 9)
@@ -132,15 +133,9 @@ class TransactionCoordinator:
         current: ProducerIdentity | None,
         deadline: Deadline,
     ) -> ProducerIdentity:
-        known = ProducerIdentity(-1, -1) if current is None else current
-        request = InitProducerIdRequest(
-            transactional_id=transactional_id,
-            transaction_timeout_ms=self._timeout_ms,
-            producer_id=known.producer_id,
-            producer_epoch=known.epoch,
-        )
+        request = init_producer_id(transactional_id, self._timeout_ms, current)
         doing = f"InitProducerId of {transactional_id!r}"
-        versions = _TAKE_VERSIONS if current is None else _PROVE_VERSIONS
+        versions = TAKE_VERSIONS if current is None else RENEW_VERSIONS
         try:
             address = self._coordinator_of(cluster, transactional_id, deadline)
             answer = cluster.attempt_at(address, request, deadline, versions=versions)

@@ -36,8 +36,9 @@ _log = logging.getLogger(__name__)
 # memory, may be temporary, a wrong setting is not.
 _START_SECONDS: Final = 60.0
 # The JVM only plans and starts jobs: optimised compilation is not worth its time, nor are threads for the garbage
-# collection of a small heap.
-_SCHEDULING_ONLY: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+# collection of a small heap. By default that begins with a 64th of the machine's memory, which is filled before the first
+# collection.
+_SCHEDULING_ONLY: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms48m")
 # Nor is generated code for the few rows that identify slots, which Spark would compile for each job.
 _SCHEDULING_CONF: Final = {
     "spark.sql.codegen.wholeStage": "false",

@@ -48,8 +48,8 @@ _Answer = TypeVar("_Answer")
 
 # Versions of the requests. InitProducerId names its producer since version 3 (KIP-360). The last versions of the others are
 # those of the second version of transactions (KIP-890); AddPartitionsToTxn 4 and later are the brokers' own.
-_TAKE_VERSIONS: Final = (0, 4)
-_RENEW_VERSIONS: Final = (3, 4)
+TAKE_VERSIONS: Final = (0, 4)
+RENEW_VERSIONS: Final = (3, 4)
 _FIND_VERSIONS: Final = (1, 3)
 _ADD_PARTITIONS_VERSIONS: Final = (0, 3)
 _ADD_OFFSETS_VERSIONS: Final = (0, 4)
@@ -110,6 +110,19 @@ class Outage:
         return self.text
 
 
+def init_producer_id(
+    transactional_id: str | None, transaction_ms: int, current: ProducerIdentity | None
+) -> InitProducerIdRequest:
+    """The request for a producer's next identity; with *current*, only if that is the newest one (KIP-360)."""
+    known = current or ProducerIdentity(-1, -1)
+    return InitProducerIdRequest(
+        transactional_id=transactional_id,
+        transaction_timeout_ms=transaction_ms,
+        producer_id=known.producer_id,
+        producer_epoch=known.epoch,
+    )
+
+
 class CoordinatorRequests:
     """Asks the coordinators, one request after the other. One thread uses it.
 
@@ -152,14 +165,12 @@ class CoordinatorRequests:
 
     def new_identity(self, deadline: Deadline) -> ProducerIdentity:
         """The identity of a producer without a transactional id."""
-        request = InitProducerIdRequest(
-            transactional_id=None, transaction_timeout_ms=0, producer_id=-1, producer_epoch=-1
-        )
+        request = init_producer_id(None, 0, None)
 
         def attempt(share: Deadline) -> Message:
-            answer = self._cluster.ask_any(request, Step.TAKE.value, share, versions=_TAKE_VERSIONS)
+            answer = self._cluster.ask_any(request, Step.TAKE.value, share, versions=TAKE_VERSIONS)
             if answer.error_code != NONE:
-                self._judge(_Ask(Step.TAKE, request, _TAKE_VERSIONS, _code, self._own), answer)
+                self._judge(_Ask(Step.TAKE, request, TAKE_VERSIONS, _code, self._own), answer)
             return answer
 
         answer = self._awaited(Step.TAKE.value, deadline, attempt)
@@ -172,15 +183,9 @@ class CoordinatorRequests:
 
         With *current*, which must be its newest one; without, whichever producer has the id loses it.
         """
-        known = current or ProducerIdentity(-1, -1)
-        request = InitProducerIdRequest(
-            transactional_id=self._id,
-            transaction_timeout_ms=transaction_ms,
-            producer_id=known.producer_id,
-            producer_epoch=known.epoch,
-        )
+        request = init_producer_id(self._id, transaction_ms, current)
         step = Step.TAKE if current is None else Step.RENEW
-        versions = _TAKE_VERSIONS if current is None else _RENEW_VERSIONS
+        versions = TAKE_VERSIONS if current is None else RENEW_VERSIONS
         answer = self._asked(_Ask(step, request, versions, _code, self._own, deadline))
         return ProducerIdentity(answer.producer_id, answer.producer_epoch)
 
