@@ -11,9 +11,10 @@ from headrace.connect.errors import FencedError, RecordError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordMetadata
-from headrace.kafka.batches.forwarding import Counted
+from headrace.kafka.batches.errors import CorruptBatchError, DamagedBatchError
+from headrace.kafka.batches.forwarding import Counted, source_place
 from headrace.kafka.errors import LateRefusalError
-from headrace.kafka.refused_records import RefusedRecords
+from headrace.kafka.refused_records import RefusedRecords, before_damage
 from headrace.kafka.sender import (
     EncodedHeaders,
     EncodedRecords,
@@ -34,7 +35,8 @@ class MemorySender:
     *refuses* that the client is to refuse, into *refuses_late* those that the broker is to refuse. Values
     that have more than *most_bytes* with their headers are too large, and *partitions* is how many each topic
     has. *headers* has those of each committed record. *forwarded* are committed batches that were not opened, and
-    *groups* the offsets of groups; *calls* tells in which order offsets of groups were sent and removed.
+    *groups* the offsets of groups; *calls* tells in which order offsets of groups were sent and removed. Batches that begin at
+    the source offsets *damaged* are.
     """
 
     transactional: bool = True
@@ -54,6 +56,7 @@ class MemorySender:
         default_factory=dict[str, dict[tuple[str, int], GroupEntry]]
     )
     calls: list[str] = field(default_factory=list[str])
+    damaged: set[int] = field(default_factory=set[int])
     refused_batches: list[RefusedRecords] = field(default_factory=list[RefusedRecords])
     _open: bool = False
     _records: list[Sent] = field(default_factory=list[Sent])
@@ -127,6 +130,12 @@ class MemorySender:
         if self.transactional and not self._open:
             raise RuntimeError("send_batches was called without a transaction")
         self._forget_flushed()
+        for each in batches.headers:
+            if each.base_offset in self.damaged:
+                damage = CorruptBatchError(source_place(batches), each.base_offset, "it is damaged")
+                before = before_damage(batches, damage)
+                sent = 0 if before is None else self.send_batches(before)
+                raise DamagedBatchError(damage, before=before, records=sent, last=each.last_offset)
         self._batches.append(batches)
         target = batches.topic, batches.partition
         self._copied += [
@@ -144,6 +153,11 @@ class MemorySender:
 
     def set_refused_aside(self) -> None:
         """It refuses none."""
+
+    @property
+    def has_many_refused(self) -> bool:
+        """More than two."""
+        return len(self.refused_batches) > 2
 
     def refused(self) -> Sequence[RefusedRecords]:
         """What *refused_batches* has, once."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import socket
 import subprocess
 import sys
@@ -17,8 +19,10 @@ from doubles.thread_engine import ThreadEngine
 from end_to_end.mirrored import committed
 from headrace.broker import Broker
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
+from headrace.cli.mirror_offsets import options_of
 from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow
+from headrace.mirror.dedicated import SOURCE_CONNECTOR
 from headrace.observe.event_log import EventLog
 from headrace.runtime.engine import DataPlane
 from headrace.task.slot_work import SlotTicket
@@ -180,6 +184,40 @@ def test_what_is_there_is_copied_both_ways_and_nothing_comes_back(flows: Flows) 
     back = flows.remote("y", flows.remote("x", orders))
     assert not flows.has("x", back)
     assert not flows.has("y", flows.remote("x", flows.remote("y", bills)))
+
+
+def test_offsets_of_a_flow_without_listeners_are_changed_by_its_file(flows: Flows) -> None:
+    """While it does not run: with the checks of a running worker, and what was changed can be undone."""
+    topic = flows.topics["x"].create("orders")
+    records = flows.topics["x"].write(topic, 8)
+    with flows.opened(ThreadEngine(slots=2), once=True) as running:
+        assert not run_flows(running, lambda: False)
+        (source,) = (each for each in flows.workers() if each.name == flows.names["x"])
+        given = shlex.split(options_of(flows.path, source, flows.folder))
+        busy = headrace("offsets", "show", *given, SOURCE_CONNECTOR)
+    assert busy.returncode == 1
+    assert str(flows.folder) in busy.stderr
+
+    where = json.dumps({"cluster": flows.alias["x"], "topic": topic, "partition": 0})
+
+    def offsets(*arguments: object) -> str:
+        done = headrace("offsets", *arguments[:1], *given, SOURCE_CONNECTOR, *arguments[1:])
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    wrong = headrace("offsets", "set", *given, SOURCE_CONNECTOR, where, '{"offset":"x"}')
+    assert wrong.returncode == 1
+    assert "Source offset" in wrong.stderr
+    assert '"offset":7' in offsets("show")
+    offsets("set", where, '{"offset":3}')
+    assert '"offset":3' in offsets("show")
+    offsets("undo")
+    assert '"offset":7' in offsets("show")
+    offsets("set", where, '{"offset":5}')
+
+    with flows.opened(ThreadEngine(slots=2), once=True) as running:
+        assert not run_flows(running, lambda: False)
+    assert sorted([*records, *records[6:]]) == flows.values("y", flows.remote("x", topic))
 
 
 def test_all_flows_share_the_slots_and_none_closes_the_data_plane(flows: Flows) -> None:

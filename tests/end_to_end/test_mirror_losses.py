@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,39 @@ def test_refused_records_are_told_and_where_errors_are_tolerated_dead_letters(
     assert ["v12", "v14"] == life.values(letters)
     assert [f"v{each}" for each in range(30) if each not in (12, 14)] == life.values(remote)
     assert flow.is_through([topic])
+
+
+def test_a_damaged_batch_stops_its_partition_behind_what_is_before_it(
+    broker: Broker, bootstrap: str, tmp_path: Path
+) -> None:
+    """Until a user says where to go on, or that errors are tolerated; the other partitions are copied."""
+    flow, life = Mirrored(Topics(broker.bootstrap), bootstrap), Life(bootstrap, tmp_path)
+    topic = flow.topics.create("t", 2)
+    values = [flow.topics.write(topic, 10, 0) for _ in range(3)]
+    others = flow.topics.write(topic, 10, 1)
+    [log] = broker.log_file.parents[1].glob(f"kafka/{topic}-0/*.log")
+    octets = log.read_bytes()
+    at = octets.index(values[1][4].encode())
+    with log.open("r+b") as file:
+        file.seek(at)
+        file.write(b"#")
+    life.connectors.append(flow.connector())
+
+    said = str(life.run_once()[flow.name])
+
+    assert f"The record batch at offset 10 of partition {topic}-0 is corrupt: its checksum" in said
+    assert "With errors.tolerance=all it is passed over, up to its last offset 19" in said
+    assert f"headrace offsets set {flow.name} " in said
+    assert {(topic, 0): 10, (topic, 1): 10} == flow.positions()
+    flow.topics.write(topic, 5, 1)
+    assert said == str(life.run_once()[flow.name])
+    assert {(topic, 0): 10, (topic, 1): 15} == flow.positions()
+    life.connectors[0]["errors.tolerance"] = "all"
+    assert {} == life.run_once()
+    assert {(topic, 0): 30, (topic, 1): 15} == flow.positions()
+    copied = Counter(life.values(f"{SOURCE}.{topic}"))
+    copied.subtract([*values[0], *values[2], *others])
+    assert 5 == copied.total() == sum(map(abs, copied.values()))
 
 
 @pytest.mark.slow

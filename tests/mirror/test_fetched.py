@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.encoded import EncodedBatches
 from headrace.kafka.batches.decoding import Decoding
+from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import AbortedTransaction, batch_headers, next_offset
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.fetcher import FetchedRecords
@@ -97,6 +100,27 @@ def decoded_rows(fetched: FetchedRecords) -> list[Row]:
                 )
             )
     return found
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        {"attributes": 0x20},
+        {"fields": {"count": 0}},
+    ],
+    ids=["a marker", "empty"],
+)
+def test_a_damaged_batch_is_not_taken_for_one_without_records(lies: dict[str, Any]):
+    """What it says of itself counts only with its checksum; what is before it is handed on."""
+    spoilt = bytearray(batch([row(3), row(4)], **lies))
+    spoilt[-1] ^= 1
+    found, data = list[EncodedBatches](), batch([row(1)]) + bytes(spoilt) + batch([row(5)])
+
+    with pytest.raises(CorruptBatchError, match=r"at offset 3 of partition .* its checksum is"):
+        found.extend(encoded_batches(answer(data), COPIED))
+
+    assert [1] == [each.offset for each in passed_on(found)]
+    assert [2] == [each.next_offset for each in found]
 
 
 @given(

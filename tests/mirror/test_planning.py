@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from discovery.cluster_double import Log
@@ -12,6 +14,7 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.kafka.wire.group_requests import GroupMember
 from headrace.mirror.positions import DISCOVERED, Position
+from headrace.mirror.topic_watch import TopicWatch
 from headrace.testing.task_runs import StoredOffsets
 from mirror.two_clusters import FLOW, TwoClusters
 
@@ -235,6 +238,81 @@ def test_a_partition_that_stops_does_not_stop_the_others(flow: TwoClusters):
     assert flow.failure is None
 
 
+def test_a_partition_that_has_stopped_is_looked_at_again_while_others_are_followed(
+    flow: TwoClusters,
+):
+    """After five minutes the slots are ended for it, however seldom topics are listed; and not again before five more."""
+    flow.set(partition_discovery_interval_ms="3600000")
+    flow.copy()
+    first, second = flow.source.topics["t"].values()
+    first.start, first.end, second.end = 60, 61, 25
+    watch = TopicWatch(
+        cast("Any", flow.source),
+        flow.copied,
+        lambda: flow.planner.seen,
+        interval_seconds=3600,
+        clock=flow.clock,
+    )
+    for _ in range(2):
+        assert [{T1: 20}] == [share for share in flow.shares() if share]
+        flow.clock.now += 299
+        assert not watch.is_due()
+        flow.clock.now += 2
+        assert watch.is_due()
+    first.start = 40
+
+    assert {T0: 50, T1: 20} == {place: at for share in flow.shares() for place, at in share.items()}
+    assert flow.failure is None
+    flow.clock.now += 301
+    assert not watch.is_due()
+
+
+def test_a_partition_that_a_task_cannot_read_does_not_stop_the_others(flow: TwoClusters):
+    """It is tried again from time to time, with the same failure until it has moved."""
+    flow.shares()
+    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+
+    assert [{T1: 10}] == [share for share in flow.shares() if share]
+    said = flow.failure
+    assert said is not None
+    assert "is corrupt. t-0 is not copied on from there" in said
+    assert """headrace offsets set m '{"cluster":"A","topic":"t","partition":0}'""" in said
+    flow.put(T1, flow.position(T1)._replace(next=20))
+    assert [] == flow.shares()
+
+    flow.clock.now += 301
+    assert 0 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert said == flow.failure
+    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    assert ([], said) == (flow.shares(), flow.failure)
+    flow.clock.now += 301
+    flow.shares()
+    flow.put(T0, flow.position(T0)._replace(next=50))
+    assert ([], None) == (flow.shares(), flow.failure)
+
+
+def test_a_partition_that_a_task_could_not_read_is_copied_from_where_a_user_says(
+    flow: TwoClusters,
+):
+    """At once."""
+    flow.shares()
+    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.shares()
+    flow.put(T0, Position(30))
+
+    assert 30 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+
+def test_a_connector_of_which_no_task_can_read_anything_fails(flow: TwoClusters):
+    """With the reasons."""
+    flow.shares()
+    flow.failed = {T0: "One is corrupt.", T1: "Another one is."}
+
+    with pytest.raises(TaskFailedError, match=r"One is corrupt\. t-0 .* Another one is\. t-1"):
+        flow.shares()
+
+
 def test_a_partition_that_has_stopped_is_looked_at_again_with_the_next_discovery(flow: TwoClusters):
     """Not at each plan: the source would be asked for it ten times a second."""
     flow.copy()
@@ -280,19 +358,35 @@ def test_a_topic_that_is_removed_does_not_stop_the_others(flow: TwoClusters):
 
 
 def test_a_new_partition_without_its_first_records_stops_alone(flow: TwoClusters):
-    """Until its position is set, or the connector starts again."""
+    """Until its position is set, also in another process: the position has its beginning."""
     flow.copy()
     flow.source.add(Log(7, 9))
     flow.source.topics["t"][0].end = 51
     flow.clock.now += 1000
+    for _ in range(2):
+        shares = {place: at for share in flow.shares() for place, at in share.items()}
+        assert {T0: 50, T1: 20} == shares
+        said = "t-2 is to be copied from offset 0 on, and the source's log begins at 7 now"
+        assert said in (flow.failure or "")
+        assert "mirror.on.lost" in (flow.failure or "")
+        flow.restart()
 
-    assert {T0: 50, T1: 20} == {place: at for share in flow.shares() for place, at in share.items()}
-    assert flow.failure is not None
-    assert "t-2 is new, and the source's log begins at 7 now" in flow.failure
-    assert "mirror.on.lost" in flow.failure
     flow.put(T2, Position(8))
     assert T2 in {place for share in flow.shares() for place in share}
     assert flow.failure is None
+
+
+def test_a_partition_that_lost_its_first_records_while_nothing_ran_stops(flow: TwoClusters):
+    """Where other partitions of its topic have been copied, it was wanted; of another topic no one knows that."""
+    flow.copy()
+    flow.source.add(Log(7, 9))
+    flow.source.create("u", Log(5, 9))
+    flow.restart()
+
+    assert U0 in {place for share in flow.shares() for place in share}
+    assert "t-2 is to be copied from offset 0 on" in (flow.failure or "")
+    flow.set(mirror_on_lost="continue")
+    assert 7 == {place: at for share in flow.shares() for place, at in share.items()}[T2]
 
 
 def test_a_remote_topic_that_is_gone_stops_its_source_alone(flow: TwoClusters):
@@ -307,6 +401,23 @@ def test_a_remote_topic_that_is_gone_stops_its_source_alone(flow: TwoClusters):
     assert flow.failure is not None
     assert "The remote topic A.t is gone" in flow.failure
     assert "A.t" not in flow.target.topics
+
+
+def test_a_remote_topic_is_gone_only_when_a_second_answer_says_so(flow: TwoClusters):
+    """Of another broker, if there is one; and one that does not know the flow's own topic says nothing of others."""
+    flow.copy()
+    flow.source.topics["t"][0].end = 60
+    flow.clock.now += 1000
+    flow.target.unknown = [{"A.t"}]
+    assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+    flow.clock.now += 1000
+    flow.target.unknown = [{"A.t"}, {"A.t", "mm2-offset-ranges.A.internal"}]
+    with pytest.raises(RetriableError, match=r"asked again whether A\.t is"):
+        flow.shares()
+    assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
 
 
 def test_other_partitions_are_stored_before_one_stops(flow: TwoClusters):

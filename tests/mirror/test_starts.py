@@ -12,6 +12,7 @@ from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position
 from headrace.mirror.settings import RecordsLostConfig
 from headrace.mirror.starts import (
+    COMMAND_OPTIONS,
     Begin,
     RemotePartition,
     Resume,
@@ -20,6 +21,7 @@ from headrace.mirror.starts import (
     StartRules,
     Stop,
     StoppedPartitions,
+    said_by_topic,
 )
 
 OLD, NEW = UUID(int=1), UUID(int=2)
@@ -89,6 +91,17 @@ def test_another_cluster_under_the_alias_stops():
     assert "addresses lead to the cluster cluster-2 now" in said
     assert COMMAND in said
     assert "mirror.on.foreign" in said
+
+
+def test_the_command_has_what_reaches_the_worker_of_the_flow():
+    """As it is set for the thread."""
+    options = "--mirror /etc/mm2.properties --flow 'A->B'"
+    token = COMMAND_OPTIONS.set(options)
+    try:
+        told = problem(resumed(AT, LOG._replace(cluster_id="other")))
+    finally:
+        COMMAND_OPTIONS.reset(token)
+    assert COMMAND.replace("offsets set", f"offsets set {options}") in told
 
 
 def test_another_cluster_may_be_gone_on_with():
@@ -193,6 +206,45 @@ def test_many_partitions_are_told_by_the_first_few():
         "0 stops. 1 stops. 2 stops. 3 stops. 4 stops. 4 more partitions have stopped. u is gone."
         == str(stopped.failure())
     )
+
+
+def test_a_topic_made_again_is_told_of_once() -> None:
+    """With its partitions; another topic has a sentence of its own, and a single partition its own command."""
+    stopped, log = StoppedPartitions(), LOG._replace(topic_id=NEW)
+    places = [TopicPartition("orders", each) for each in range(100)]
+    alone = TopicPartition("users", 0)
+    starts = {each: rules().resumed(each, AT, log) for each in (*places, alone)}
+    stopped.note(starts, dict.fromkeys(starts, AT))
+
+    said = str(stopped.failure())
+    assert 1 == said.count("The topic orders was deleted and created again")
+    assert "Its partitions 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 90 more are not copied until" in said
+    assert COMMAND.replace("3", "PARTITION", 1) in said
+    assert "users-0 is not copied until someone decides" in said
+    assert len(said) < 1_200
+
+
+@pytest.mark.parametrize(
+    ("policy", "goes_on"),
+    [
+        ("restart", "are copied from their beginnings"),
+        ("continue", "are read on at their positions"),
+    ],
+)
+def test_that_a_topic_made_again_is_gone_on_with_is_told_once(policy: str, goes_on: str) -> None:
+    """As each of its partitions is, where there is only one."""
+    log = LOG._replace(topic_id=NEW)
+    starts = [rules(recreated=policy).resumed(PLACE, AT._replace(next=at), log) for at in (50, 60)]
+    told = {
+        PLACE._replace(partition=number): (each.told or "", each.of_topic)
+        for number, each in enumerate(starts)
+        if isinstance(each, Resume)
+    }
+
+    [(said, count)] = said_by_topic(told)
+    assert (2, True) == (count, f"Its partitions 0, 1 {goes_on}." in said)
+    alone = told[PLACE._replace(partition=0)]
+    assert [(alone[0], 1)] == said_by_topic({PLACE: alone})
 
 
 def test_a_partition_has_stopped_until_it_is_resolved_or_its_position_is_changed():

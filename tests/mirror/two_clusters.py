@@ -16,8 +16,9 @@ from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicConfigs, TopicSetting, WantedTopic
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import ClusterMetadata, IsolationLevel
+from headrace.kafka.wire.cluster import ClusterMetadata, IsolationLevel, TopicMetadata
 from headrace.kafka.wire.epoch_ends import EpochEnd, EpochEnds
+from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from headrace.kafka.wire.group_requests import GroupDescription, GroupMember
 from headrace.mirror.planning import FlowPlanner
 from headrace.mirror.positions import Flow, Position
@@ -38,6 +39,8 @@ class FlowCluster(ClusterDouble):
     cluster_id: str = "c"
     members: tuple[GroupMember, ...] = ()
     answered: ClusterMetadata | None = None
+    unknown: list[set[str]] = field(default_factory=list[set[str]])
+    """The topics that brokers do not know in the next answers that would have had one of them."""
     epochs: dict[TopicPartition, EpochEnd] = field(default_factory=dict[TopicPartition, EpochEnd])
 
     @property
@@ -50,6 +53,11 @@ class FlowCluster(ClusterDouble):
     ) -> ClusterMetadata:
         """As the wire's cluster."""
         found = super().metadata(topics, deadline, again=again)
+        if self.unknown and not self.unknown[0].isdisjoint(found.topics):
+            answered = dict(found.topics)
+            found = found._replace(topics=answered)
+            for name in self.unknown.pop(0) & answered.keys():
+                answered[name] = TopicMetadata(name, None, False, UNKNOWN_TOPIC_OR_PARTITION, {})
         before = {} if topics is None else self.known.topics
         self.answered = ClusterMetadata(self.cluster_id, found.brokers, {**before, **found.topics})
         return self.answered._replace(topics=found.topics)
@@ -110,6 +118,7 @@ class TwoClusters:
         self.stored: dict[SourcePartition, SourceOffset] = {}
         self.unnamed: list[GroupEntry] = []
         self.failure: str | None = None
+        self.failed: dict[TopicPartition, str] = {}
         self.props = dict(PROPS)
         self.set(**settings)
 
@@ -121,6 +130,7 @@ class TwoClusters:
     def restart(self) -> None:
         """Another process, which has what is stored."""
         config = MirrorSourceConfig.parse(self.props)
+        self.copied = config.topics_copied
         source, target = cast("Any", self.source), cast("Any", self.target)
         level = IsolationLevel.READ_COMMITTED
         discoverer = PartitionDiscoverer(
@@ -153,8 +163,12 @@ class TwoClusters:
     def plan(self, slots: int = 2) -> Plan:
         """The next plan; what it stores is stored, and its *failure* is that of the flow."""
         request = PlanRequest(
-            slots=slots, offsets=StoredOffsets(self.stored), unnamed=tuple(self.unnamed)
+            slots=slots,
+            offsets=StoredOffsets(self.stored),
+            unnamed=tuple(self.unnamed),
+            failed={FLOW.partition(place): said for place, said in self.failed.items()},
         )
+        self.failed = {}
         plan = self.planner.plan(request)
         self.failure = None if plan.failure is None else str(plan.failure)
         self.stored |= {place: offset for place, offset in plan.offsets.items() if offset}

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 
 from doubles.copied_positions import GROUP, copied, encoded
+from doubles.memory_sender import MemorySender
 from headrace.connect.encoded import EncodedBatches
-from headrace.connect.errors import OffsetsError, TaskFailedError
+from headrace.connect.errors import OffsetsError, PartitionError, TaskFailedError
 from headrace.connect.partition import SourcePartition
-from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
+from headrace.kafka.batches.errors import UnforwardableError
 from headrace.kafka.refused_records import CopyOrigin, RefusedRecords
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
@@ -280,16 +281,77 @@ def test_refused_records_are_dead_letters_with_the_offsets_around_them(
     assert "Task c-0 passes over the offsets 3 to 3 of t-0, which are sent to" in caplog.text
 
 
-def test_damage_that_cannot_be_passed_over_fails_the_task_and_is_counted() -> None:
-    """After what is before it."""
-    damaged = CorruptBatchError(TopicPartition("t", 0), 3, "nobody knows its length")
-    loop = looped(encoded(3), damaged)
+@pytest.mark.parametrize("tolerates", [False, True])
+def test_a_partition_that_the_task_cannot_read_on_is_told_after_what_is_before_it(
+    *, tolerates: bool
+) -> None:
+    """As what it is, also where errors are tolerated: the driver plans without it."""
+    failed = PartitionError(copied(), "nobody knows its length")
+    loop = looped(encoded(3), failed)
+    loop.errors = ErrorPolicy(tolerate=tolerates)
 
-    with pytest.raises(CorruptBatchError, match="at offset 3 of partition t-0"):
+    with pytest.raises(PartitionError, match="nobody knows its length") as raised:
         loop.run()
 
+    assert copied() == raised.value.partition
     assert {0: 3} == positions(loop)
     assert 1 == loop.progress.record_errors
+
+
+@both_modes
+def test_what_is_before_a_damaged_batch_is_committed(*, transactional: bool) -> None:
+    """With what other partitions have; nothing behind it is sent."""
+    loop = looped(
+        [encoded(2, partition=1), encoded(3, 2, 4)], encoded(9), transactional=transactional
+    )
+    loop.sender.damaged = {3}
+
+    with pytest.raises(PartitionError, match=r"offset 3 of .* t-0 .* its last offset 4, with"):
+        loop.run()
+
+    assert {1: 2, 0: 3} == positions(loop)
+    assert [2, 3] == counts(loop)
+    assert (5, 1) == (loop.progress.committed_records, loop.progress.record_errors)
+
+
+def test_a_damaged_batch_at_the_position_moves_nothing() -> None:
+    """Its partition is to be read from there again."""
+    loop = looped(encoded(3, 2))
+    loop.sender.damaged = {0}
+
+    with pytest.raises(PartitionError):
+        loop.run()
+
+    assert {} == positions(loop)
+    assert [] == loop.sender.forwarded
+
+
+class _NotingSender(MemorySender):
+    """Notes how many are set aside when batches are sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = list[int]()
+
+    def send_batches(self, batches: EncodedBatches) -> int:
+        self.seen.append(len(self.refused_batches))
+        return super().send_batches(batches)
+
+
+def test_many_refused_records_are_passed_over_before_the_commit() -> None:
+    """They hold memory; their dead letters are in the same transaction."""
+    loop = looped(encoded(5), encoded(2, first=5), kind=BoundaryKind.INTERVAL)
+    loop.interval = 1000.0
+    loop.errors = ErrorPolicy(tolerate=True, dead_letters="dead")
+    loop.sender = sender = _NotingSender()
+    sender.refused_batches = [refused(encoded(5), at, handed_over=1) for at in range(3)]
+
+    loop.run()
+
+    assert [3, 0] == sender.seen
+    assert (3, 1) == (len(sender.committed), sender.commits)
+    assert {0: 7} == positions(loop)
+    assert (4, 3) == (loop.progress.committed_records, loop.progress.dead_lettered)
 
 
 def test_refused_records_are_skipped_without_a_topic_for_them(

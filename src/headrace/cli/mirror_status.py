@@ -15,12 +15,9 @@ from headrace.cli.rest_client import RestClient, WorkerError
 from headrace.cli.table import table
 from headrace.mirror.flow_status import FlowReader, FlowStatus, PartitionStatus
 from headrace.mirror.settings import MirrorSourceConfig
-from headrace.rest.config import Listener, RestConfig
-from headrace.rest.request import in_url
 
 _FAILED: Final = "FAILED"
 _COLUMNS: Final = ("flow", "topic", "partition", "end", "copied", "lag", "seconds", "note")
-_ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 (not bound, but replaced)
 # A worker on this machine, or near.
 _WORKER_SECONDS: Final = 2.0
 
@@ -88,7 +85,7 @@ class FlowWatcher:
         return [
             SeenFlow(
                 status=self._readers[each.name].status(),
-                worker=_worker_answer(_url(each)),
+                worker=_worker_answer(each.url),
                 now_ms=now_ms,
             )
             for each in self._flows
@@ -97,15 +94,6 @@ class FlowWatcher:
 
 def _source(flow: FlowWorker) -> MirrorSourceConfig | None:
     return None if flow.source is None else MirrorSourceConfig.parse(flow.source.props)
-
-
-def _url(flow: FlowWorker) -> str | None:
-    """Where its worker should answer on this machine, or elsewhere."""
-    if not flow.answers:
-        return None
-    listener = Listener.parsed(RestConfig.parse(flow.config.originals).listeners[0])
-    host = "127.0.0.1" if listener.host in _ANYWHERE else listener.host
-    return f"{listener.protocol}://{in_url(host)}:{listener.port}" if listener.port else None
 
 
 def _worker_answer(url: str | None) -> WorkerAnswer | None:

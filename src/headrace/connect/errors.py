@@ -10,6 +10,7 @@
     │   ├── TransactionTimedOutError
     │   └── StaleTokenError      this copy of a slot may not write
     └── TaskFailedError      stop the task, show the reason
+        ├── PartitionError       this source partition only: plan again without it
         └── ConnectorFencedError another worker runs the connector: stop, do not restart
 
 All of them survive pickling, because they cross from Spark's Python processes to the driver.
@@ -21,6 +22,7 @@ import copy
 from collections.abc import Sequence
 from typing import Self
 
+from headrace.connect.partition import SourcePartition
 from headrace.connect.record import BadRecord
 
 
@@ -167,6 +169,19 @@ class StaleTokenError(ReplanError):
 
 class TaskFailedError(ConnectError):
     """The task cannot continue; an operator has to look at the reason."""
+
+
+class PartitionError(TaskFailedError):
+    """The source partition *partition* cannot be read on, and others can.
+
+    Raised by ``poll`` of a planned connector's task, after it has returned everything that comes before. That is committed, the
+    tasks of the micro-batch end, and the connector is asked for a plan without the partition
+    (:attr:`~headrace.connect.connector.PlanRequest.failed`). A task of a polled connector fails.
+    """
+
+    def __init__(self, partition: SourcePartition, reason: str) -> None:
+        self.partition = partition
+        super().__init__(reason)
 
 
 class ConnectorFencedError(TaskFailedError):

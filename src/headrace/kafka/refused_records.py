@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -84,6 +84,11 @@ class RefusedRecords:
     records: pa.Table | None = None
     data: bytes | None = None
     handed_over: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it keeps in memory."""
+        return len(self.data or b"") + (0 if self.records is None else self.records.nbytes)
 
     def errors(self) -> Iterator[tuple[bytes | None, RecordError]]:
         """The key and the error of each record; only one error, with the bytes of the batch, where these cannot be read."""
@@ -169,21 +174,20 @@ def _anew(records: pa.Table, batch: UnstampedBatch, place: TopicPartition) -> Pr
     return found
 
 
-def refused_unsent(
-    batches: EncodedBatches, error: RefusedError, reached: int
-) -> tuple[EncodedBatches | None, RefusedRecords, EncodedBatches | None]:
+class Unsent(NamedTuple):
+    """What of encoded batches is not sent yet: all *before* the *refused* records, these, and the *rest*."""
+
+    before: EncodedBatches | None
+    refused: RefusedRecords
+    rest: EncodedBatches | None
+
+
+def refused_unsent(batches: EncodedBatches, error: RefusedError, reached: int) -> Unsent:
     """What of *batches*, which are sent up to the source offset *reached*, comes before the records of *error*, these, and the rest.
 
     Raises *error* where it does not say which records it is about.
     """
-    index = next(
-        (
-            index
-            for index, header in enumerate(batches.headers)
-            if header.base_offset <= error.offset <= header.last_offset
-        ),
-        None,
-    )
+    index = _index(batches, error.offset)
     if index is None:
         raise error
     origin, header, data = CopyOrigin.of(batches), batches.headers[index], batches.data[index]
@@ -204,7 +208,21 @@ def refused_unsent(
         records=records,
         data=bytes(data) if records is None else None,
     )
-    return _part(batches, reached, index), refused, _part(batches, last + 1, len(batches))
+    before, rest = _part(batches, reached, index), _part(batches, last + 1, len(batches))
+    return Unsent(before, refused, rest)
+
+
+def before_damage(batches: EncodedBatches, damage: CorruptBatchError) -> EncodedBatches | None:
+    """Those of *batches* that come before the damaged one; ``None`` where there is none."""
+    index = _index(batches, damage.offset)
+    assert index is not None, "it was found in them"
+    return _part(batches, batches.start, index)
+
+
+def _index(batches: EncodedBatches, offset: int) -> int | None:
+    """Which batch has the source *offset*; that of an old format only says its last one."""
+    ends = enumerate(header.last_offset for header in batches.headers)
+    return next((index for index, last in ends if 0 <= offset <= last), None)
 
 
 def _part(batches: EncodedBatches, start: int, end: int) -> EncodedBatches | None:

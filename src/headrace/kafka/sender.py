@@ -154,8 +154,9 @@ class BatchForwarder(Protocol):
 
         A batch that the target would not take as it is, is rebuilt: its records are the same. Returns when all are in
         the queue, waiting while that is full; their bytes are no longer used once they are acknowledged. Raises
-        :class:`~headrace.connect.errors.TaskFailedError` with topic, partition and offset for a batch that is damaged,
-        or that the target can take in no form, unless they are set aside: the caller must not commit.
+        :class:`~headrace.connect.errors.TaskFailedError` with topic, partition and offset for a batch that the target can take
+        in no form: the caller must not commit. Raises :class:`~headrace.kafka.batches.errors.DamagedBatchError` for one that is
+        damaged, once all before it is handed over, which may be committed. Neither is raised where they are set aside.
         """
         ...
 
@@ -169,10 +170,15 @@ class BatchForwarder(Protocol):
         ...
 
     def refused(self) -> Sequence[RefusedRecords]:
-        """The records that were set aside, once; called before each commit, which fails while there are some.
+        """The records that were set aside, once; called before each commit, which fails while there are some, and when there are many.
 
         Waits until what was sent is acknowledged, so that there are no others of it. Errors are as those of :class:`Sender`.
         """
+        ...
+
+    @property
+    def has_many_refused(self) -> bool:
+        """Whether so many records are set aside that they are to be taken before anything else is sent."""
         ...
 
     def copied_runs(self) -> Sequence[CopiedRun]:

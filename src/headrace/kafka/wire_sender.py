@@ -22,7 +22,7 @@ from headrace.kafka.batches.encoding import (
     RecordTooLargeError,
     largest_sizes,
 )
-from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
+from headrace.kafka.batches.errors import CorruptBatchError, DamagedBatchError, UnforwardableError
 from headrace.kafka.batches.forwarding import (
     BatchForwarding,
     Counted,
@@ -40,6 +40,8 @@ from headrace.kafka.producer import Waiting
 from headrace.kafka.refused_records import (
     CopyOrigin,
     RefusedRecords,
+    Unsent,
+    before_damage,
     refused_by_broker,
     refused_unsent,
 )
@@ -384,20 +386,34 @@ class WireSender:
     def send_batches(self, batches: EncodedBatches) -> int:
         """Hand over the records of *batches* from its start on; returns how many there are.
 
-        Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` and
+        Raises :class:`~headrace.kafka.batches.errors.DamagedBatchError` and
         :class:`~headrace.kafka.batches.errors.UnforwardableError`.
         """
         self._forget_old()
-        sent, left = 0, [batches]
+        sent, left, damaged = 0, [batches], None
         while left:
-            count, more = self._send_part(left.pop())
+            count, unsent = self._send_part(left.pop())
             sent += count
-            left += more
+            if unsent is None:
+                continue
+            before, refused, rest = unsent
+            if self._sets_aside:
+                self._refused.append(refused)
+            else:
+                damaged, rest = refused, None
+            left += [each for each in (rest, before) if each is not None]
         self._push()
-        return sent
+        if damaged is None:
+            return sent
+        assert isinstance(damaged.error, CorruptBatchError)
+        before = before_damage(batches, damaged.error)
+        raise DamagedBatchError(damaged.error, before=before, records=sent, last=damaged.last)
 
-    def _send_part(self, batches: EncodedBatches) -> tuple[int, list[EncodedBatches]]:
-        """Hand over the records of *batches*; returns how many, and what is left, last parts first, if some were set aside."""
+    def _send_part(self, batches: EncodedBatches) -> tuple[int, Unsent | None]:
+        """Hand over the records of *batches*; returns how many, and what is not handed over.
+
+        Raises :class:`~headrace.kafka.batches.errors.UnforwardableError`, unless they are set aside.
+        """
         target, origin = TopicPartition(batches.topic, batches.partition), CopyOrigin.of(batches)
         limits = self._settings.forwarding(self._limit(batches.topic, batches.nbytes))
         sent, reached = 0, batches.start
@@ -409,12 +425,10 @@ class WireSender:
                 sent += each.batch.record_count
                 reached = each.last_offset + 1
         except (UnforwardableError, CorruptBatchError) as error:
-            if not self._sets_aside:
+            if isinstance(error, UnforwardableError) and not self._sets_aside:
                 raise
-            before, refused, rest = refused_unsent(batches, error, reached)
-            self._refused.append(refused)
-            return sent, [each for each in (rest, before) if each is not None]
-        return sent, []
+            return sent, refused_unsent(batches, error, reached)
+        return sent, None
 
     def set_refused_aside(self) -> None:
         """From now on, raise no error for copied records that are refused or damaged: :meth:`refused` has them."""
@@ -425,6 +439,11 @@ class WireSender:
         self._translated(self._producer.settle)
         refused, self._refused = self._refused, []
         return refused
+
+    @property
+    def has_many_refused(self) -> bool:
+        """Whether what was set aside has more bytes than may wait to be acknowledged (``buffer.memory``)."""
+        return sum(each.nbytes for each in self._refused) > self._producer.buffer_bytes
 
     def copied_runs(self) -> list[CopiedRun]:
         """Where the records of batches, and rows with an origin, have landed that were sent since the transaction began.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -14,7 +15,8 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.record import Header, Headers
 from headrace.connect.schema import BYTES, OPTIONAL_BYTES
 from headrace.kafka.batches.decoding import Decoding, decoded
-from headrace.kafka.batches.headers import BatchHeader, with_records
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.batches.headers import BatchHeader, check_crc, with_records
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.fetcher import FetchedRecords
 from headrace.mirror.offset_checks import OFFSET
@@ -42,18 +44,16 @@ class Copied(NamedTuple):
 def encoded_batches(answer: FetchedRecords, copied: Copied) -> Iterator[EncodedBatches]:
     """The committed batches in *answer*, unopened; without one where it has only markers, or aborted batches.
 
-    One piece for each leader epoch, since the offsets of a piece share it.
+    One piece for each leader epoch, since the offsets of a piece share it. Raises
+    :class:`~headrace.kafka.batches.errors.CorruptBatchError` behind the pieces before the damage; what is handed on is not
+    looked into here.
     """
-    wanted = {
-        header.position
-        for header in with_records(
-            answer.data,
-            answer.headers,
-            place=answer.place,
-            start=answer.fetch_offset,
-            aborted=answer.aborted,
-        )
-    }
+    try:
+        wanted = _with_records(answer)
+    except CorruptBatchError as error:
+        before = [header for header in answer.headers if header.last_offset < error.offset]
+        yield from encoded_batches(replace(answer, headers=before), copied)
+        raise
     start = answer.fetch_offset
     for epoch, headers in groupby(answer.headers, key=_epoch):
         run = list(headers)
@@ -73,6 +73,25 @@ def encoded_batches(answer: FetchedRecords, copied: Copied) -> Iterator[EncodedB
             offset=copied.at(reached, epoch).position.offset,
         )
         start = reached
+
+
+def _with_records(answer: FetchedRecords) -> frozenset[int]:
+    """Where the batches lie that are to be copied."""
+    wanted = frozenset(
+        header.position
+        for header in with_records(
+            answer.data,
+            answer.headers,
+            place=answer.place,
+            start=answer.fetch_offset,
+            aborted=answer.aborted,
+        )
+    )
+    for header in answer.headers:
+        # A damaged one may only claim to be a marker, to be empty, or to be of an aborted transaction.
+        if header.position not in wanted:
+            check_crc(answer.data[header.position : header.end], header, answer.place)
+    return wanted
 
 
 def without_batches(copied: Copied) -> EncodedBatches:

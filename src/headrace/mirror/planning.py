@@ -33,6 +33,7 @@ from headrace.mirror.starts import (
     StartRules,
     Stop,
     StoppedPartitions,
+    said_by_topic,
 )
 from headrace.mirror.subscription import REPORTED, restored
 from headrace.mirror.target import MirrorTarget
@@ -112,8 +113,9 @@ class FlowPlanner:
         self._look_again_at: float | None = None
         self._told = set[str]()
         self._removed: dict[str, str] = {}
-        self._begin_late = set[TopicPartition]()
+        self._lacks_beginning = set[TopicPartition]()
         self._stopped = StoppedPartitions()
+        self._just_failed: Mapping[TopicPartition, str] = {}
         self._seen = Seen()
         self._known: Mapping[SourcePartition, SourceOffset] = {}
         self._stored = Stored({}, {}, is_discovered=False)
@@ -139,6 +141,7 @@ class FlowPlanner:
         splits = self._with_remote_topics(
             {split.place: split for split in enumerator.unassigned()}, found
         )
+        self._note_unreadable(request.failed, found)
         if self._stopped.keep(splits, found.positions):
             self._has_compared = False
         begun = self._begun(splits, found, request.unnamed)
@@ -152,6 +155,18 @@ class FlowPlanner:
             return Plan(offsets=changes, failure=self._stopped.failure())
         return self._copied(splits, found, request.slots)
 
+    def _note_unreadable(self, failed: Mapping[SourcePartition, str], found: Stored) -> None:
+        self._just_failed = {
+            place: said
+            for partition, said in failed.items()
+            if (place := self._flow.place(partition)) is not None
+        }
+        for place, said in self._just_failed.items():
+            stop = self._rules.unreadable(place, said)
+            self._stopped.note_unreadable(place, found.positions.get(place), stop)
+        if failed:
+            self._see()
+
     def _read(self, offsets: KnownOffsets) -> Stored:
         """What is stored; while that has not changed, it is the same object."""
         known = offsets.known()
@@ -163,10 +178,9 @@ class FlowPlanner:
         self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored, slots: int
     ) -> Plan:
         """All partitions, if there is anything to read in one of them; or positions that have to be moved first."""
+        considered = [place for place in splits if not self._stays_stopped(place)]
         positions = {
-            place: each
-            for place, each in found.positions.items()
-            if place in splits and not self._stays_stopped(place)
+            place: found.positions[place] for place in considered if place in found.positions
         }
         ends = self._source.readable_ends(positions)
         # An end below a position is looked into: records may be lost, or a transaction be open before a start.
@@ -182,7 +196,7 @@ class FlowPlanner:
             return Plan(offsets=changes, failure=self._stopped.failure())
         failure = self._failure(splits)
         self._has_compared = True
-        going = [place for place in splits if place not in self._stopped]
+        going = [place for place in considered if self._stopped.may_be_tried(place)]
         self._see(are_left_out=any(place not in logs for place in going))
         copied = [place for place in going if place in logs]
         if not any(place in ends and ends[place] > positions[place].next for place in copied):
@@ -193,7 +207,7 @@ class FlowPlanner:
 
     def _stays_stopped(self, place: TopicPartition) -> bool:
         """Whether *place* has stopped, and is not to be looked at again yet."""
-        return self._has_compared and place in self._stopped
+        return place in self._just_failed or (self._has_compared and place in self._stopped)
 
     def _failure(self, splits: Mapping[TopicPartition, PartitionSplit]) -> TaskFailedError | None:
         """Why partitions are not copied although others are; raised where no others are left."""
@@ -245,7 +259,7 @@ class FlowPlanner:
         if is_due or self._has_shared or not self._has_discovered:
             self._has_shared = False
             result = self._discoverer.discover(self._enumerator, Deadline.after(PATIENCE_SECONDS))
-            self._note_findings(result.findings)
+            self._note_findings(result.findings, found)
             # What has stopped is looked at again from time to time, also while nothing else moves.
             if self._stopped.failure() and (is_due or self._is_look_due()):
                 self._has_compared = False
@@ -266,17 +280,21 @@ class FlowPlanner:
         times = [each for each in (self._recommit_at, self._look_again_at) if each is not None]
         self._seen = Seen(topics, min(times, default=None), are_left_out=are_left_out)
 
-    def _note_findings(self, findings: Iterable[Finding]) -> None:
+    def _note_findings(self, findings: Iterable[Finding], found: Stored) -> None:
         """Keep losses of topics that the settings do not allow; those of a partition with a position are its own."""
+        copied = {place.topic for place in found.positions}
         for each in findings:
             if each.change is Change.REMOVED and self._config.on_removed == "fail":
                 self._removed[each.topic] = (
                     f"{each.sentence} Set mirror.on.removed to continue if that was intended."
                 )
-            # What the first discovery of a process finds may only be subscribed to since then.
-            is_loss = each.change is Change.TRUNCATED and self._has_discovered
+            # A topic that the first discovery of a process finds may only be subscribed to since then.
+            is_known = self._has_discovered or each.topic in copied
+            is_loss = each.change is Change.TRUNCATED and is_known
             if is_loss and self._config.on_lost == "fail":
-                self._begin_late |= {TopicPartition(each.topic, one) for one in each.partitions}
+                self._lacks_beginning |= {
+                    TopicPartition(each.topic, one) for one in each.partitions
+                }
 
     def _has_to_note_discovery(self, enumerator: PartitionEnumerator, found: Stored) -> bool:
         """Whether the first discovery is over, with a start for each partition that it has found, and that is not stored."""
@@ -332,9 +350,7 @@ class FlowPlanner:
         others = {TopicPartition(*each.place): each for each in unnamed}
         starts = dict[TopicPartition, Start]()
         for place, other in remote.items():
-            if place in self._begin_late:
-                starts[place] = self._rules.begins_late(place, splits[place].start)
-            elif other in ends:
+            if other in ends:
                 is_shared = self._config.policy.is_heartbeats_topic(place.topic)
                 seen = RemotePartition(other, ends[other], others.get(other), is_shared=is_shared)
                 starts[place] = self._rules.without(place, seen)
@@ -347,7 +363,7 @@ class FlowPlanner:
         starts: Mapping[TopicPartition, Start],
     ) -> dict[SourcePartition, SourceOffset]:
         """The positions that are to be stored before anything is copied. Logs what the rules say, and notes who stops."""
-        self._tell(starts.values())
+        self._tell(starts)
         self._stopped.note(starts, found.positions)
         changes = dict[SourcePartition, SourceOffset]()
         for place, start in starts.items():
@@ -365,14 +381,21 @@ class FlowPlanner:
         identity = Position(0, self._source.cluster_id, self._source.topic_id(split.place.topic))
         if split.place in self._before:
             return self._before[split.place]
+        if split.place in self._lacks_beginning:
+            # It was to be copied from there, and is compared with the log as any position: also by another process.
+            return identity
         return None if split.start is None else identity._replace(next=split.start)
 
-    def _tell(self, starts: Iterable[Start]) -> None:
-        for each in starts:
-            told = None if isinstance(each, Stop) else each.told
-            if told is not None and told not in self._told:
-                self._told.add(told)
-                _log.warning("%s", told)
+    def _tell(self, starts: Mapping[TopicPartition, Start]) -> None:
+        told = {
+            place: (each.told, each.of_topic)
+            for place, each in starts.items()
+            if not isinstance(each, Stop) and each.told is not None
+        }
+        for sentence, _ in said_by_topic(told):
+            if sentence not in self._told:
+                self._told.add(sentence)
+                _log.warning("%s", sentence)
 
     # Positions expire one by one.
 

@@ -88,6 +88,21 @@ class RemoteTopics:
         """What the target has of *topics*. Raises :class:`~headrace.connect.errors.RetriableError` when it does not answer in time."""
         return _existing(self._cluster.metadata(topics, self._deadline()))
 
+    def asked_again(self, missing: Collection[str], *, beside: str) -> ExistingTopics:
+        """What the target has of topics that an answer has just lacked: another broker is asked, if there is one, after a pause.
+
+        Brokers learn of topics one after the other. *beside* is a topic that is there: an answer that lacks it, too, says nothing
+        of the others, and is a :class:`~headrace.connect.errors.RetriableError`.
+        """
+        answer = self._cluster.metadata({*missing, beside}, self._deadline(), again=True)
+        found = _existing(answer)
+        if beside not in found.partitions:
+            raise RetriableError(
+                f"A broker of the target does not know all topics, as {beside} is there: it is asked again whether "
+                f"{min(missing)} is."
+            )
+        return found
+
     def ensure(
         self, wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int]
     ) -> dict[str, str]:

@@ -9,13 +9,20 @@ from typing import Final
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.encoded import CopiedRun, EncodedBatches
-from headrace.connect.errors import ReplanError
+from headrace.connect.errors import PartitionError, ReplanError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import BytesRecord
 from headrace.connect.task import Offsets, SourceTask, Split
+from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.fetcher import LOST, FetchedRecords, Fetcher, FetchRange
+from headrace.kafka.wire.fetcher import (
+    LOST,
+    FetchedRecords,
+    Fetcher,
+    FetchRange,
+    UnfetchableError,
+)
 from headrace.mirror.clients import decoding, fetch_settings, source_cluster
 from headrace.mirror.fetched import (
     Copied,
@@ -68,6 +75,7 @@ class MirrorSourceTask(SourceTask):
             fetch_settings(settings),
         )
         self._answers = deque[FetchedRecords]()
+        self._unreadable: PartitionError | None = None
         self._decoded: Iterator[SourceBatch] = iter(())
         self._passed: dict[SourcePartition, SourceOffset] = {}
         self._reached = {place: each.position.next for place, each in self._copied.items()}
@@ -110,11 +118,19 @@ class MirrorSourceTask(SourceTask):
         self._cluster.close()
 
     def _polled_encoded(self) -> list[EncodedBatches]:
+        if self._unreadable is not None:
+            raise self._unreadable
         self._fetch()
         found = list[EncodedBatches]()
         while self._answers:
             answer = self._answers.popleft()
-            found += encoded_batches(answer, self._copied[answer.place])
+            try:
+                # As far as there are some before its error.
+                found.extend(encoded_batches(answer, self._copied[answer.place]))
+            except CorruptBatchError as error:
+                self._unreadable = self._cannot_read_on(error)
+        if self._unreadable is not None and not found:
+            raise self._unreadable
         return found or [without_batches(each) for each in self._passed_gaps()]
 
     def _polled_decoded(self) -> list[SourceBatch]:
@@ -133,7 +149,10 @@ class MirrorSourceTask(SourceTask):
 
     def _decode(self, answer: FetchedRecords) -> Iterator[SourceBatch]:
         copied = self._copied[answer.place]
-        yield from source_batches(answer, copied, self._how)
+        try:
+            yield from source_batches(answer, copied, self._how)
+        except CorruptBatchError as error:
+            raise self._cannot_read_on(error) from error
         reached = copied.at(answer.next_offset, last_epoch(answer.headers))
         self._passed[copied.source] = reached.position.offset
 
@@ -143,10 +162,15 @@ class MirrorSourceTask(SourceTask):
             found = self._fetcher.poll(Deadline.after(wait))
         except LOST as error:
             raise ReplanError(f"{error} {_COMPARED}") from error
+        except (CorruptBatchError, UnfetchableError) as error:
+            raise self._cannot_read_on(error) from error
         for each in found:
             self._check_leader(each)
             self._reached[each.place] = each.next_offset
         self._answers.extend(found)
+
+    def _cannot_read_on(self, error: CorruptBatchError | UnfetchableError) -> PartitionError:
+        return PartitionError(self._copied[error.place].source, str(error))
 
     def _check_leader(self, answer: FetchedRecords) -> None:
         """Raise when what comes next was appended by a leader whose log was not compared with the position yet."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -16,14 +17,20 @@ from uuid import UUID
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
+from headrace.discovery.findings import listed
 from headrace.discovery.state import topic_id_text
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig
 
+COMMAND_OPTIONS: Final[ContextVar[str]] = ContextVar("command_options", default="")
+"""The options by which ``headrace offsets`` reaches the connectors of this thread's worker; none where that is the default one."""
+
 _FAIL, _RESTART = "fail", "restart"
 _SHOWN: Final = 5
+PARTITIONS: Final = "{partitions}"
+"""Where a sentence about several partitions of a topic has their numbers."""
 
 
 class SourceLog(NamedTuple):
@@ -53,22 +60,28 @@ class RemotePartition(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """Read on at *position*, which is stored first if it is not the one that is stored; *told* is to be logged."""
+    """Read on at *position*, which is stored first if it is not the one that is stored; *told* is to be logged.
+
+    *of_topic* is said of several partitions of the topic instead, with their numbers where it has :data:`PARTITIONS`.
+    """
 
     position: Position
     told: str | None = None
+    of_topic: str | None = None
 
 
 class Begin(NamedTuple):
     """It has no position: it starts by the rule for a partition that the first, or a later, discovery has found."""
 
     told: str | None = None
+    of_topic: str | None = None
 
 
 class Stop(NamedTuple):
-    """It is not read until someone decides."""
+    """It is not read until someone decides; *of_topic* as in :class:`Resume`."""
 
     problem: str
+    of_topic: str | None = None
 
 
 Start = Resume | Begin | Stop
@@ -87,22 +100,29 @@ class StartRules:
         """Where to go on at a stored *position*, given what the *log* is now."""
         config = self.config
         found, key, policy = _other_cluster(place, position, log), "foreign", config.on_foreign
+        of_topic = None
         if found is None:
             found, key, policy = _recreated(place, position, log), "recreated", config.on_recreated
+            of_topic = found and _recreated_topic(place, position, log)
         if found is None:
             return self._within(place, position, log)
         if policy == _FAIL:
-            return self._stop(place, found, key)
+            return self._stop(place, found, key, of_topic)
         # Epochs of another log say nothing about this one.
         anew = _stamped(position, log)._replace(leader_epoch=None)
         if policy == _RESTART:
             told = f"{found} It is copied from its beginning, offset {log.log_start}."
-            return Resume(anew._replace(next=log.log_start), told)
+            moved = anew._replace(next=log.log_start)
+            begins = f"Its partitions {PARTITIONS} are copied from their beginnings."
+            return Resume(moved, told, of_topic and f"{of_topic} {begins}")
         within = self._within(place, anew, log._replace(epoch_end=None))
         if isinstance(within, Stop):
             return within
-        told = within.told or f"It is read on at offset {within.position.next}."
-        return Resume(within.position, f"{found} {told}")
+        if within.told is not None:
+            return Resume(within.position, f"{found} {within.told}")
+        told = f"{found} It is read on at offset {within.position.next}."
+        resumes = f"Its partitions {PARTITIONS} are read on at their positions."
+        return Resume(within.position, told, of_topic and f"{of_topic} {resumes}")
 
     def without(self, place: TopicPartition, remote: RemotePartition) -> Start:
         """What to do with a *place* that has no position of this flow."""
@@ -126,13 +146,12 @@ class StartRules:
             return self._stop(place, found, "expired")
         return Begin(f"{found} It is copied as if it were new.")
 
-    def begins_late(self, place: TopicPartition, start: int | None) -> Stop:
-        """Do not copy a new *place* whose log has lost its beginning and is from *start* on now."""
-        found = (
-            f"{place} is new, and the source's log begins at {start} now: what was before it was deleted before the partition "
-            "was found."
+    def unreadable(self, place: TopicPartition, found: str) -> Stop:
+        """Do not copy *place* on, which a task could not read, for the reason *found*."""
+        return Stop(
+            f"{found} {place} is not copied on from there. It is tried again every five minutes; {self._command(place)} says "
+            "after which offset to go on instead, while the connector is stopped."
         )
-        return self._stop(place, found, "lost")
 
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
         at, parting = position.next, _parting(position, log)
@@ -156,15 +175,36 @@ class StartRules:
             return self._stop(place, found, "lost")
         return Resume(moved, f"{found} It is read on at offset {moved.next}.")
 
-    def _stop(self, place: TopicPartition, found: str, key: str) -> Stop:
-        return Stop(
-            f"{found} {place} is not copied until someone decides: {self._command(place)} says after which offset to go on, "
-            f"while the connector is stopped; mirror.on.{key} says what to do without being asked."
-        )
+    def _stop(
+        self, place: TopicPartition, found: str, key: str, of_topic: str | None = None
+    ) -> Stop:
+        def decide(command: str) -> str:
+            return (
+                f"not copied until someone decides: {command} says after which offset to go on, while the connector is "
+                f"stopped; mirror.on.{key} says what to do without being asked."
+            )
 
-    def _command(self, place: TopicPartition) -> str:
-        source = shlex.quote(_json(dict(self.flow.partition(place))))
-        return f"headrace offsets set {self.connector} {source} '{{\"offset\":LAST}}'"
+        problem = f"{found} {place} is {decide(self._command(place))}"
+        if of_topic is None:
+            return Stop(problem)
+        command = self._command(place, shown="PARTITION")
+        return Stop(problem, f"{of_topic} Its partitions {PARTITIONS} are {decide(command)}")
+
+    def _command(self, place: TopicPartition, shown: str | None = None) -> str:
+        """What a user may call for *place*; with *shown* in place of its number."""
+        text = _json(dict(self.flow.partition(place)))
+        if shown is not None:
+            text = text.replace(f'"partition":{place.partition}', f'"partition":{shown}')
+        source = shlex.quote(text)
+        options = f"{given} " if (given := COMMAND_OPTIONS.get()) else ""
+        return f"headrace offsets set {options}{self.connector} {source} '{{\"offset\":LAST}}'"
+
+
+class _Stopped(NamedTuple):
+    """The position that a partition had when it stopped, and why it has."""
+
+    position: Position | None
+    why: Stop
 
 
 @dataclass(slots=True)
@@ -172,16 +212,21 @@ class StoppedPartitions:
     """The partitions that are not copied until someone decides, with the positions that they had when they stopped.
 
     *topics* are whole topics that are gone at the source or on the target, by their names at the source, and why nothing of
-    them is copied.
+    them is copied. What a task could not read is found by trying alone: a comparison with the source's log says nothing of it.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict[str, str])
-    _stops: dict[TopicPartition, tuple[Position | None, str]] = field(
-        default_factory=dict[TopicPartition, tuple[Position | None, str]]
+    _stops: dict[TopicPartition, _Stopped] = field(default_factory=dict[TopicPartition, _Stopped])
+    _unreadable: dict[TopicPartition, _Stopped] = field(
+        default_factory=dict[TopicPartition, _Stopped]
     )
 
     def __contains__(self, place: TopicPartition) -> bool:
-        return place in self._stops
+        return place in self._stops or place in self._unreadable
+
+    def may_be_tried(self, place: TopicPartition) -> bool:
+        """Whether nothing but a task's own report speaks against reading *place*."""
+        return place not in self._stops
 
     def note(
         self, starts: Mapping[TopicPartition, Start], positions: Mapping[TopicPartition, Position]
@@ -191,36 +236,61 @@ class StoppedPartitions:
             position = positions.get(place)
             if not isinstance(start, Stop):
                 self._stops.pop(place, None)
-            elif place not in self._stops or self._stops[place][0] != position:
+            elif place not in self._stops or self._stops[place].position != position:
                 # The first sentence stays: the ends in it move with the logs.
-                self._stops[place] = (position, start.problem)
+                self._stops[place] = _Stopped(position, start)
+
+    def note_unreadable(self, place: TopicPartition, position: Position | None, stop: Stop) -> None:
+        """A task could not read *place* on from *position*."""
+        self._unreadable[place] = _Stopped(position, stop)
 
     def keep(
         self, places: Collection[TopicPartition], positions: Mapping[TopicPartition, Position]
     ) -> bool:
         """Forget those that are not to be copied any more, and those whose position was changed; returns whether there were any."""
-        before = len(self._stops)
-        self._stops = {
-            place: (position, problem)
-            for place, (position, problem) in self._stops.items()
-            if place in places and position == positions.get(place)
-        }
-        return len(self._stops) < before
+        before = len(self._stops) + len(self._unreadable)
+        self._stops, self._unreadable = (
+            {
+                place: each
+                for place, each in stopped.items()
+                if place in places and each.position == positions.get(place)
+            }
+            for stopped in (self._stops, self._unreadable)
+        )
+        return len(self._stops) + len(self._unreadable) < before
 
     def failure(self) -> TaskFailedError | None:
         """The error that says why each of the first few stops, and how many more do."""
-        problems = [self._stops[place][1] for place in sorted(self._stops)]
-        sentences = [
-            *_first(problems, "partitions"),
-            *_first([self.topics[each] for each in sorted(self.topics)], "topics"),
-        ]
+        stopped = {**self._unreadable, **self._stops}
+        problems = said_by_topic(
+            {place: (each.why.problem, each.why.of_topic) for place, each in stopped.items()}
+        )
+        topics = [(self.topics[each], 1) for each in sorted(self.topics)]
+        sentences = [*_first(problems, "partitions"), *_first(topics, "topics")]
         return TaskFailedError(" ".join(sentences)) if sentences else None
 
 
-def _first(problems: Sequence[str], noun: str) -> Iterator[str]:
-    yield from problems[:_SHOWN]
-    if len(problems) > _SHOWN:
-        yield f"{len(problems) - _SHOWN} more {noun} have stopped."
+def said_by_topic(said: Mapping[TopicPartition, tuple[str, str | None]]) -> list[tuple[str, int]]:
+    """What is *said* of each partition, with how many a sentence is about: of several of a topic, that of the topic if it has one."""
+    groups = dict[tuple[str, str], list[TopicPartition]]()
+    for place in sorted(said):
+        alone, of_topic = said[place]
+        groups.setdefault((place.topic, of_topic or alone), []).append(place)
+    found = list[tuple[str, int]]()
+    for (_, sentence), places in groups.items():
+        if len(places) > 1 and PARTITIONS in sentence:
+            numbers = listed([each.partition for each in places])
+            found.append((sentence.replace(PARTITIONS, numbers), len(places)))
+        else:
+            found += [(said[each][0], 1) for each in places]
+    return found
+
+
+def _first(problems: Sequence[tuple[str, int]], noun: str) -> Iterator[str]:
+    yield from (sentence for sentence, _ in problems[:_SHOWN])
+    more = sum(count for _, count in problems[_SHOWN:])
+    if more:
+        yield f"{more} more {noun} have stopped."
 
 
 def _stamped(position: Position, log: SourceLog) -> Position:
@@ -246,6 +316,16 @@ def _recreated(place: TopicPartition, position: Position, log: SourceLog) -> str
         f"The topic {place.topic} was deleted and created again at the source: {place} was copied before offset "
         f"{position.next} from the topic with the id {topic_id_text(position.topic_id)}, and there is one with the id "
         f"{topic_id_text(log.topic_id)} now."
+    )
+
+
+def _recreated_topic(place: TopicPartition, position: Position, log: SourceLog) -> str:
+    """What :func:`_recreated` has found, of all partitions of the topic."""
+    assert position.topic_id is not None
+    assert log.topic_id is not None
+    return (
+        f"The topic {place.topic} was deleted and created again at the source: what was copied is of the topic with the id "
+        f"{topic_id_text(position.topic_id)}, and there is one with the id {topic_id_text(log.topic_id)} now."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -105,8 +106,16 @@ class MirrorTarget:
         names = {self._copied.remote_topic(each): each for each in topics}
         existing = self._topics.existing(frozenset(names))
         seen = existing.partitions.keys() | existing.refused.keys()
-        missing = {topic for name, topic in names.items() if name not in seen}
-        return self._topics_in_ranges() & missing if missing else frozenset()
+        missing = self._missing(names.keys() - seen)
+        copied = self._topics_in_ranges() if missing else frozenset[str]()
+        return copied & {names[name] for name in missing}
+
+    def _missing(self, names: AbstractSet[str]) -> frozenset[str]:
+        """Those of *names*, which an answer has just lacked, that are not there."""
+        if not names:
+            return frozenset()
+        again = self._topics.asked_again(names, beside=self._internal_topic)
+        return frozenset(names - again.partitions.keys() - again.refused.keys())
 
     def _topics_in_ranges(self) -> frozenset[str]:
         topic = self._internal_topic
@@ -139,7 +148,8 @@ class MirrorTarget:
         self._note_refused(hidden)
         wanted = {name: count for name, count in wanted.items() if name not in hidden}
         missing = {name: source[name] for name in wanted if name not in existing}
-        self._note_removed([name for name, topic in missing.items() if topic in copied])
+        lacking = {name for name, topic in missing.items() if topic in copied}
+        self._note_removed(self._missing(lacking))
         wanted = {name: count for name, count in wanted.items() if name not in self._left_out}
         missing = {name: topic for name, topic in missing.items() if name in wanted}
         settings = self._settings_at_creation(missing) if missing else {}

@@ -24,8 +24,10 @@ _DISALLOWED = (
 )
 
 
-def checked_plan(plan: Plan, *, connector: str, slots: int) -> Plan:
-    """*plan*, if it gives each source partition one owner.
+def checked_plan(
+    plan: Plan, *, connector: str, slots: int, failed: Mapping[SourcePartition, str] | None = None
+) -> Plan:
+    """*plan*, if it gives each source partition one owner, and none to those that have just *failed*.
 
     Raises :class:`~headrace.connect.errors.TaskFailedError` naming the connector and the partition.
     """
@@ -46,6 +48,8 @@ def checked_plan(plan: Plan, *, connector: str, slots: int) -> Plan:
                     f"Connector {connector} planned {dict(split.partition)} twice (tasks "
                     f"{owners[split.partition]} and {task}); a source partition belongs to one slot."
                 )
+            if failed and split.partition in failed:
+                raise TaskFailedError(failed[split.partition])
             owners[split.partition] = task
             _refuse_unserialisable(split, connector)
     both = owners.keys() & plan.offsets.keys()

@@ -88,7 +88,7 @@ class NoProgressGuard:
         slots *followed* their shares, if they were asked to end before they were idle, or were idle without a result
         for the first time: the next records may have come just after it.
         """
-        if result is None or result.wants_new_plan():
+        if result is None or result.wants_new_plan() or result.failed_partitions():
             return
         if result.committed_records:
             self._reported = False

@@ -390,8 +390,20 @@ class BatchResult:
     quarantined: int = 0
 
     def failed(self) -> list[tuple[int, SlotReport]]:
-        """The tasks that failed, with their reports."""
-        return [(n, each) for n, each in enumerate(self.reports) if each.outcome is Outcome.FAILED]
+        """The tasks that failed, with their reports; those that failed for one source partition are not among them."""
+        return [
+            (n, each)
+            for n, each in enumerate(self.reports)
+            if each.outcome is Outcome.FAILED and each.partition is None
+        ]
+
+    def failed_partitions(self) -> dict[SourcePartition, str]:
+        """The source partitions that could not be read on, and why."""
+        return {
+            SourcePartition(each.partition): each.reason or ""
+            for each in self.reports
+            if each.partition is not None
+        }
 
     def brought_anything(self) -> bool:
         """Whether it moved an offset by a record, including skipped ones."""

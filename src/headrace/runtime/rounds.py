@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from headrace.connect.connector import Plan, PlannedConnector, PlanRequest, SourceConnector
 from headrace.connect.errors import ConnectError
-from headrace.connect.partition import OffsetReader
+from headrace.connect.partition import OffsetReader, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
 from headrace.observe.events import (
     ConnectorFailedInPart,
@@ -58,6 +58,8 @@ class Rounds:
         self._seen_at = clock()
         self._kept: OffsetSnapshot | None = None
         """The offsets that the previous round read, if it was idle."""
+        self._failed: Mapping[SourcePartition, str] = {}
+        """The source partitions that the last micro-batch could not read on, and why."""
 
     def run_next(self) -> bool:
         """Run one round; returns whether the connector is done."""
@@ -90,10 +92,10 @@ class Rounds:
     ) -> bool:
         slots = self._run_context.ownership.slots
         self._run_context.context.answer_requests()
+        failed, self._failed = self._failed, {}
+        request = PlanRequest(slots=slots, offsets=offsets, unnamed=offsets.unnamed, failed=failed)
         plan = checked_plan(
-            connector.plan(PlanRequest(slots=slots, offsets=offsets, unnamed=offsets.unnamed)),
-            connector=self._spec.name,
-            slots=slots,
+            connector.plan(request), connector=self._spec.name, slots=slots, failed=failed
         )
         self._note_failure(plan.failure)
         if is_kept and (plan.offsets or plan.has_work()) and self._have_moved(offsets):
@@ -145,6 +147,7 @@ class Rounds:
             objects=plan.objects,
         )
         self._no_progress.ended(result, offsets, followed=plan.followed)
+        self._failed = {} if result is None else result.failed_partitions()
 
     def _handed_over(self, works: Sequence[SlotWork]) -> Sequence[SlotWork]:
         """*works* with their producers' identities; the same, if they get these themselves."""

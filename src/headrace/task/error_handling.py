@@ -8,7 +8,13 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from headrace.connect.errors import ConnectError, RecordError, RetriableError, TaskFailedError
+from headrace.connect.errors import (
+    ConnectError,
+    PartitionError,
+    RecordError,
+    RetriableError,
+    TaskFailedError,
+)
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.refused_records import RefusedRecords
 from headrace.kafka.sender import Sender, TooLargeError
@@ -184,7 +190,11 @@ def untolerated(error: Exception) -> Exception:
     """*error* of ``poll``, with the reason why it is not tolerated although others are."""
     if not isinstance(error, RecordError | TaskFailedError):
         return error
-    explained = TaskFailedError(f"{error} {_NOT_ONE_RECORD}")
+    sentence = f"{error} {_NOT_ONE_RECORD}"
+    if isinstance(error, PartitionError):
+        explained = PartitionError(error.partition, sentence)
+    else:
+        explained = TaskFailedError(sentence)
     explained.__cause__ = error
     return explained
 

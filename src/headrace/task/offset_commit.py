@@ -153,6 +153,8 @@ class OffsetCommitter:
             self._counts.sent(batches.topic, records=records, nbytes=batches.nbytes)
         self.hooks.forwarded(batches)
         self.moved(batches.source_partition, batches.offset)
+        if self._pipeline.has_many_refused:
+            self._pass_over_refused()
 
     def moved(self, partition: SourcePartition, offset: SourceOffset | None) -> None:
         """Note that everything of *partition* up to *offset* is written or skipped."""
@@ -240,7 +242,7 @@ class OffsetCommitter:
         self._lease.check()
         began = self._clock()
         commits = self._pipeline.commits
-        self._counts.not_written(self._pipeline.pass_over_refused())
+        self._pass_over_refused()
         commits.settle()
         self._ask_for_updates()
         if self._counts.in_transaction:
@@ -257,6 +259,9 @@ class OffsetCommitter:
         self.rows.forget()
         self._pipeline.boundary.committed(self._clock())
         self.hooks.committed()
+
+    def _pass_over_refused(self) -> None:
+        self._counts.not_written(self._pipeline.pass_over_refused())
 
     def _ask_for_updates(self) -> None:
         try:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
+from headrace.connect.partition import OffsetValue
+
 
 class Outcome(StrEnum):
     """How a slot ended."""
@@ -108,7 +110,7 @@ class SlotReport:
     """A slot's final report.
 
     *clean* says that it left no transaction open, *surprising* that it ended with an unexpected error, which is no
-    ``ConnectError``.
+    ``ConnectError``. *partition* is the source partition because of which alone a planned slot has failed.
     """
 
     outcome: Outcome
@@ -116,6 +118,7 @@ class SlotReport:
     surprising: bool = False
     reason: str | None = None
     trace: str | None = None
+    partition: Mapping[str, OffsetValue] | None = None
     progress: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def as_message(self) -> dict[str, Any]:

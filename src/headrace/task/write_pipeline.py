@@ -50,10 +50,15 @@ class WritePipeline:
         assert self.forwarder is not None, "the poll loop refuses encoded batches without one"
         return self.forwarder.send_batches(batches)
 
+    @property
+    def has_many_refused(self) -> bool:
+        """Whether the records that are set aside hold too much memory to wait for the commit."""
+        return self.forwarder is not None and self.forwarder.has_many_refused
+
     def pass_over_refused(self) -> int:
         """Skip copied records that were refused, or send them as dead letters; returns how many of those sent were not written.
 
-        Called before each commit.
+        Called before each commit, and while :attr:`has_many_refused`.
         """
         if self.forwarder is None or not self.tolerance.is_on:
             return 0

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NoReturn
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import (
     ConnectError,
+    PartitionError,
     RecordError,
     TaskFailedError,
     TransactionTimedOutError,
 )
+from headrace.connect.partition import SourcePartition
 from headrace.connect.record import BadRecord
 from headrace.connect.task import SourceTask
-from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
+from headrace.kafka.batches.errors import DamagedBatchError, UnforwardableError
 from headrace.kafka.errors import LateRefusalError
 from headrace.kafka.sender import EncodedRecords, TooLargeError, UnsendableError
 from headrace.task.channel import Lease
@@ -82,10 +85,8 @@ class TaskWriter:
             failure = self._committer.rows.located(error)
             self._fail(failure, None, "KAFKA_PRODUCE", class_name(self._pipeline.sender))
             raise self._pipeline.tolerance.too_late(failure) from error
-        except (UnforwardableError, CorruptBatchError) as error:
-            is_damaged = isinstance(error, CorruptBatchError)
-            stage = "TASK_POLL" if is_damaged else "KAFKA_PRODUCE"
-            self._fail(error, None, stage, class_name(self._pipeline.sender))
+        except UnforwardableError as error:
+            self._fail(error, None, "KAFKA_PRODUCE", class_name(self._pipeline.sender))
             raise
         except TransactionTimedOutError as error:
             too_long = too_long_again(error, self._committer.open_transaction())
@@ -169,12 +170,28 @@ class TaskWriter:
     def _forward(self, frame: Encoded) -> None:
         batches = frame.batches
         self._lease.check()
+        frame.sent = 0
         if len(batches):
             self._pipeline.commits.before_records(batches.topic)
-            frame.sent = self._pipeline.forward(batches)
-        else:
-            frame.sent = 0
+            try:
+                frame.sent = self._pipeline.forward(batches)
+            except DamagedBatchError as error:
+                frame.sent = error.records
+                self._fail_before(error, batches.source_partition)
         self._committer.forwarded(batches, frame.sent)
+
+    def _fail_before(self, damaged: DamagedBatchError, partition: SourcePartition) -> NoReturn:
+        """Commit what comes before the *damaged* batch of *partition*, which cannot be read on."""
+        if damaged.before is not None:
+            self._committer.forwarded(damaged.before, damaged.records)
+        self._committer.end_inside_poll_before(None)
+        failure = PartitionError(
+            partition,
+            f"{damaged} With errors.tolerance=all it is passed over, up to its last offset {damaged.last}, with a dead letter or a "
+            "line in the log.",
+        )
+        self._fail(failure, None, "TASK_POLL", class_name(self._pipeline.sender))
+        raise failure from damaged
 
     def _try_to_send(self, frame: Records) -> RecordError | None:
         """Send all of *frame*; or none of it, and return the error of the row that is refused."""
@@ -276,6 +293,8 @@ class TaskWriter:
             self._pipeline.tolerance.failing(
                 frame.error, stage="TASK_POLL", by=class_name(self._task), raw=bad and bad.raw
             )
+        elif isinstance(frame.error, PartitionError):
+            self._fail(frame.error, None, "TASK_POLL", class_name(self._task))
 
     def _fail(self, error: ConnectError, batch: SourceBatch | None, stage: str, by: str) -> None:
         """Count and log *error*, which is about to be raised, with the row of *batch* that it names, if known."""

@@ -236,6 +236,18 @@ def test_small_batches_are_gathered() -> None:
     assert ZSTD == codecs[-1]
 
 
+def test_what_is_prepared_again_behind_a_refused_record_is_counted_once() -> None:
+    """It is in the same group as that, and counts when it is handed over."""
+    made = [simple(0, 2), simple(2, 1, size=5000), simple(3, 2), simple(5, 2)]
+    forwarding, limits = BatchForwarding(), ForwardingLimits(max_bytes=2000)
+    with pytest.raises(UnforwardableError, match="offset 2"):
+        list(forwarding.prepared(fetched(*made), limits))
+    assert {Reason.SMALL: 1} == {way: each.batches for way, each in forwarding.counted.items()}
+
+    list(forwarding.prepared(fetched(*made[2:], start=3), limits))
+    assert {Reason.SMALL: 3} == {way: each.batches for way, each in forwarding.counted.items()}
+
+
 def test_what_is_gathered_keeps_its_bytes() -> None:
     """Also what a decoder would read as something else, as a header whose key is no text."""
     made = [bytearray(batch([Row(at, 7, b"k", b"v", [("name", b"x")])])) for at in range(2)]

@@ -10,7 +10,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from headrace.kafka.batches.checksums import crc32c
 from headrace.kafka.batches.compression import (
     TooSmallError,
     decompress_into,
@@ -20,11 +19,11 @@ from headrace.kafka.batches.compression import (
 from headrace.kafka.batches.encoding import RecordTails, record_tails
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import (
-    CRC_BEGINS,
     HEADER_BYTES,
     NEWEST_MAGIC,
     AbortedTransaction,
     BatchHeader,
+    check_crc,
     with_records,
 )
 from headrace.kafka.batches.messages import MessageReader
@@ -167,11 +166,8 @@ def _checked(
 ) -> Iterator[BatchHeader]:
     # Before anything of a header is believed: a batch may claim to be a marker, or to be empty.
     for header in headers:
-        if header.magic >= NEWEST_MAGIC and (end is None or header.base_offset < end):
-            found = crc32c(octets[header.position + CRC_BEGINS : header.end])
-            if found != header.crc:
-                reason = f"its checksum is {found:#010x} and not {header.crc:#010x}"
-                raise CorruptBatchError(place, header.base_offset, reason)
+        if end is None or header.base_offset < end:
+            check_crc(octets[header.position : header.end], header, place)
         yield header
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.topic_partition import TopicPartition
 
@@ -22,6 +23,26 @@ class CorruptBatchError(TaskFailedError):
             f"The record batch {where} of partition {place} is corrupt: {reason}. "
             f"Compare with another replica, or start reading after this batch."
         )
+
+
+class DamagedBatchError(CorruptBatchError):
+    """One of several encoded batches is damaged. All *before* it is handed over: so many *records*.
+
+    *before* is ``None`` where there is nothing. Up to the source offset *last* the batch reaches, as it says itself.
+    """
+
+    def __init__(
+        self,
+        damage: CorruptBatchError,
+        *,
+        before: EncodedBatches | None,
+        records: int,
+        last: int,
+    ) -> None:
+        super().__init__(damage.place, damage.offset, damage.reason)
+        self.before = before
+        self.records = records
+        self.last = last
 
 
 class UnforwardableError(TaskFailedError):

@@ -5,6 +5,7 @@ Fetched batches -> grouped -> forwarded, or their records put into other batches
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.connect.encoded import EncodedBatches
-from headrace.kafka.batches.checksums import crc32c
 from headrace.kafka.batches.compression import Compression
 from headrace.kafka.batches.decoding import Decoding, decoded, undivided
 from headrace.kafka.batches.encoding import (
@@ -28,7 +28,7 @@ from headrace.kafka.batches.encoding import (
 )
 from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.batches.header_sections import sections
-from headrace.kafka.batches.headers import CRC_BEGINS, NEWEST_MAGIC, BatchHeader, batch_headers
+from headrace.kafka.batches.headers import NEWEST_MAGIC, BatchHeader, batch_headers, check_crc
 from headrace.kafka.batches.producer_batch import UnstampedBatch
 from headrace.kafka.batches.varints import Int64Array
 from headrace.kafka.topic_partition import TopicPartition
@@ -144,17 +144,21 @@ class BatchForwarding:
                 max_bytes=limits.max_bytes,
             )
             found = list(group)
-            for each in found:
-                self._count(each)
             rows = self._converted if way.is_old else self._undivided
-            yield from _rebuilt(rows(found, batches.start, place), batches, how, found[0].reason)
+            uncounted = deque(found)
+            for each in _rebuilt(rows(found, batches.start, place), batches, how, found[0].reason):
+                yield each
+                # What comes behind a record that is refused is prepared again.
+                while uncounted and uncounted[0].header.last_offset <= each.last_offset:
+                    self._count(uncounted.popleft())
+            for one in uncounted:
+                self._count(one)
 
     def _forwarded(self, group: Iterable[Fetched], place: TopicPartition) -> Iterator[Prepared]:
         for each in group:
             header = each.header
-            if self.check_crcs and crc32c(each.data[CRC_BEGINS:]) != header.crc:
-                reason = f"its checksum is not {header.crc:#010x}, which it says of itself"
-                raise CorruptBatchError(place, header.base_offset, reason)
+            if self.check_crcs:
+                check_crc(each.data, header, place)
             self._count(each)
             run = SourceRun(header.base_offset, header.record_count)
             batch = UnstampedBatch(each.data, header.record_count, has_checksum=True)

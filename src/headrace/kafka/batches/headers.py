@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from headrace.kafka.batches.checksums import crc32c
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.varints import scalar
 from headrace.kafka.topic_partition import TopicPartition
@@ -182,6 +183,16 @@ def _message(data: bytes | memoryview, position: int, length: int) -> BatchHeade
         producer_id=-1,
         record_count=-1,
     )
+
+
+def check_crc(batch: memoryview, header: BatchHeader, place: TopicPartition) -> None:
+    """Raise :class:`CorruptBatchError` when the checksum of a whole *batch* is not what its *header* says; old formats have none."""
+    if header.magic < NEWEST_MAGIC:
+        return
+    found = crc32c(batch[CRC_BEGINS:])
+    if found != header.crc:
+        reason = f"its checksum is {found:#010x} and not {header.crc:#010x}"
+        raise CorruptBatchError(place, header.base_offset, reason)
 
 
 def next_offset(headers: Sequence[BatchHeader], start: int) -> int:

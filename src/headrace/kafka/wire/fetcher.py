@@ -147,6 +147,15 @@ class TopicMissingError(TaskFailedError):
         )
 
 
+class UnfetchableError(TaskFailedError):
+    """The brokers do not hand out the partition *place* from the *offset* on that is to be read."""
+
+    def __init__(self, place: TopicPartition, offset: int, sentence: str) -> None:
+        self.place = place
+        self.offset = offset
+        super().__init__(sentence)
+
+
 LOST: Final = (OffsetOutOfRangeError, TopicRecreatedError, TopicMissingError)
 """What a fetcher raises when what was to be read is gone: a policy decides. Each has the *place*."""
 
@@ -190,7 +199,7 @@ class Fetcher:
         Raises :class:`~headrace.connect.errors.RetriableError` when nothing came before the deadline and a broker or a
         leader is away; polling again goes on. Raises
         :class:`OffsetOutOfRangeError`, :class:`TopicRecreatedError`, :class:`TopicMissingError`,
-        :class:`~headrace.kafka.batches.errors.CorruptBatchError` or another
+        :class:`~headrace.kafka.batches.errors.CorruptBatchError`, :class:`UnfetchableError` or another
         :class:`~headrace.connect.errors.TaskFailedError` once for a partition, which is then not asked for any more
         until it is added again; other partitions lose nothing.
         """
@@ -690,15 +699,19 @@ def _request(ranges: Collection[_Range], settings: FetchSettings, rack: str) -> 
     )
 
 
-def _refusal(refused: _Range, error: ErrorCode) -> TaskFailedError:
-    return TaskFailedError(
-        f"Kafka refused the fetch of {refused.place} at offset {refused.position}: {error.name}. {error.advice}".strip()
+def _refusal(refused: _Range, error: ErrorCode) -> UnfetchableError:
+    return UnfetchableError(
+        refused.place,
+        refused.position,
+        f"Kafka refused the fetch of {refused.place} at offset {refused.position}: {error.name}. {error.advice}".strip(),
     )
 
 
-def _cut_off(fetched: _Range) -> TaskFailedError:
-    return TaskFailedError(
+def _cut_off(fetched: _Range) -> UnfetchableError:
+    return UnfetchableError(
+        fetched.place,
+        fetched.position,
         f"The broker cut off the record batch of {fetched.place} at offset {fetched.position}, though it was the first "
-        "in its answer. Raise max_partition_bytes and max_bytes above the topic's max.message.bytes; if they are, the length "
-        "of the batch is damaged."
+        "in its answer: the length of the batch is damaged, or fetch.max.bytes and max.partition.fetch.bytes are below the "
+        "topic's max.message.bytes. Have another replica lead the partition, or start reading behind this batch.",
     )

@@ -287,6 +287,11 @@ class WireProducer:
         """Send *batch* for *place* under the *number* of one that was dropped, and in its place; called directly after that."""
         self._delivery.put_back(ProducerBatch(number, place, batch, len(batch.data), self._clock()))
 
+    @property
+    def buffer_bytes(self) -> int:
+        """How many bytes may wait to be acknowledged: ``buffer.memory``."""
+        return self._settings.buffer_bytes
+
     def base_offset(self, number: int) -> int | None:
         """The offset of the first record of an acknowledged batch; ``None`` when the broker has not said it.
 

@@ -1,0 +1,69 @@
+"""A source partition that a task cannot read on: the connector plans without it, and nothing else ends."""
+
+from __future__ import annotations
+
+from headrace.connect.connector import Plan, PlanRequest
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.partition import SourcePartition
+from headrace.connect.task import Split
+from headrace.observe.events import ConnectorFailedInPart, Replanned, TaskFailed, Waiting
+from headrace.task.slot_report import Outcome, SlotReport
+from runtime.desk import Desk
+
+ONE, OTHER = SourcePartition(n=1), SourcePartition(n=2)
+CORRUPT = "The batch at offset 3 is corrupt."
+FINISHED = SlotReport(outcome=Outcome.FINISHED)
+FAILED = SlotReport(outcome=Outcome.FAILED, reason=CORRUPT, partition={"n": 1})
+
+
+def plan_of(*partitions: SourcePartition) -> Plan:
+    """A plan that reads them, each in a slot."""
+    return Plan(shares=[[Split(partition=each)] for each in partitions])
+
+
+def test_the_next_plan_is_told_of_it_once_and_the_others_are_read() -> None:
+    """The connector is FAILED by its plan, and no task is; nothing is fenced, and nothing waited for."""
+    asked = list[PlanRequest]()
+    lost = TaskFailedError(CORRUPT)
+    plans = iter(
+        [
+            plan_of(ONE, OTHER),
+            Plan(shares=[[Split(partition=OTHER)]], failure=lost),
+            Plan(failure=lost),
+        ]
+    )
+
+    def plan(request: PlanRequest) -> Plan:
+        asked.append(request)
+        return next(plans)
+
+    reports = iter([FAILED, FINISHED, FINISHED])
+    desk = Desk(lambda *_: next(reports), plan)
+
+    run = desk.run()
+
+    assert [{}, {ONE: CORRUPT}, {}] == [each.failed for each in asked]
+    assert CORRUPT == str(run.failure)
+    assert 3 == len(desk.engine.tickets)
+    assert 1 == len(desk.heard(ConnectorFailedInPart))
+    assert [] == [*desk.heard(TaskFailed), *desk.heard(Replanned), *desk.heard(Waiting)]
+
+
+def test_a_plan_that_reads_it_again_at_once_fails_the_connector() -> None:
+    """It would never end."""
+    desk = Desk(lambda *_: FAILED, lambda _: plan_of(ONE))
+
+    run = desk.run()
+
+    assert CORRUPT == str(run.failure)
+    assert 1 == len(desk.engine.tickets)
+
+
+def test_a_task_that_fails_beside_it_fails_the_connector() -> None:
+    """With its own reason."""
+    reports = iter([FAILED, SlotReport(outcome=Outcome.FAILED, reason="All is lost.")])
+    desk = Desk(lambda *_: next(reports), lambda _: plan_of(ONE, OTHER))
+
+    run = desk.run()
+
+    assert "Task c-1 failed: All is lost." == str(run.failure)
