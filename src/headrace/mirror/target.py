@@ -136,7 +136,7 @@ class MirrorTarget:
             self._ranges = TopicTail(self._cluster, topic, self._in_ranges.clear)
         try:
             for columns in self._ranges.read(self._deadline()):
-                self._in_ranges.update(_topics_of(columns["key"].to_pylist()))
+                self._in_ranges.update(_topics_of(columns["key"].unique().to_pylist()))
         except TaskFailedError as error:
             # Without the right to read it, topics are copied nevertheless.
             _log.warning(
