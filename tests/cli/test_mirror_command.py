@@ -134,6 +134,19 @@ def test_a_file_that_cannot_run_is_refused(
     assert told in said
 
 
+def test_a_mirror_that_has_nothing_to_do_fails(shell: Shell, tmp_path: Path) -> None:
+    """It would look as if everything was copied."""
+    only_heartbeats = {
+        "A->B.enabled": None,
+        "B->A.enabled": None,
+        "emit.heartbeats.enabled": "true",
+    }
+    file = written(tmp_path, **only_heartbeats)
+    said = shell.failed("mirror", "--once", file)
+    assert "No flow has anything to do" in said
+    assert "Enable one, as in A->B.enabled = true." in said
+
+
 def test_a_flow_that_is_set_twice_is_refused(shell: Shell, tmp_path: Path) -> None:
     """The last line would win without a word."""
     file = written(tmp_path)

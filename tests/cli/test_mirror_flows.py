@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
+from headrace.cli.mirror_offsets import options_of
+from headrace.config.spark_cores import machine_cores
 from headrace.connect.errors import ConfigError
 from headrace.mirror.dedicated import (
     CHECKPOINT_CONNECTOR,
@@ -98,6 +100,7 @@ def test_what_only_a_distributed_worker_has_is_left_out(
         ({}, 2),
         ({"emit.heartbeats.enabled": "true"}, 4),
         ({"B->A.enabled": "true", "A->C.enabled": "true", "C.bootstrap.servers": "c:1"}, 6),
+        ({"tasks.max": "2"}, min(2, machine_cores()) + 1),
         ({"headrace.slots": "5"}, 5),
         ({"spark.master": "local[2]"}, 2),
     ],
@@ -198,3 +201,14 @@ def test_no_warning_calls_settings_of_clients_unknown(
     with caplog.at_level(logging.WARNING):
         workers(tmp_path, props)
     assert [] == [each for each in caplog.messages if "known config" in each]
+
+
+def test_the_command_that_reaches_a_flow_is_by_its_address_or_its_file(tmp_path: Path):
+    """As a shell takes it."""
+    file = read(tmp_path, {**FILE, "B->A.enabled": "true", "B->A.listeners": "http://:8084"})
+    there, back = flow_workers(file, file.config.flows)
+
+    assert f"--mirror {file.path} --flow 'A->B'" == options_of(file.path, there, None)
+    with_state = f"--mirror {file.path} --flow 'A->B' --state '/my states'"
+    assert with_state == options_of(file.path, there, Path("/my states"))
+    assert "--url http://127.0.0.1:8084" == options_of(file.path, back, None)

@@ -39,12 +39,13 @@ def written(side: Side, topic: str) -> list[str]:
 
 
 def test_a_group_moves_over_and_back(two: TwoClusters, judge: JavaJudge) -> None:
-    """It re-reads nothing and misses nothing. MirrorMaker's own client tells applications the same offsets."""
+    """It re-reads nothing and misses nothing, with two client libraries in turn. MirrorMaker's tells applications the same offsets."""
     a, b = two.a, two.b
     topic = a.topics.create("t", 2)
     remote = f"{a.alias}.{topic}"
     expected = written(a, topic)
-    found = two.read(a, [topic], most=45)
+    found = two.read(a, [topic], most=20)
+    found += two.read_by_java(judge, a, [topic], most=20)
 
     two.mirror(a, b, sync_group_offsets_enabled="true")
     two.run(b)
@@ -54,7 +55,7 @@ def test_a_group_moves_over_and_back(two: TwoClusters, judge: JavaJudge) -> None
     )
     committed = two.committed(b, remote)
     assert {f"{remote}-{number}": offset for number, offset in committed.items()} == told["offsets"]
-    found += two.read(b, [remote], most=10)
+    found += two.read_by_java(judge, b, [remote], most=10)
 
     b.topics.create("t", 1)
     expected += b.topics.write(topic, 20)
@@ -62,7 +63,31 @@ def test_a_group_moves_over_and_back(two: TwoClusters, judge: JavaJudge) -> None
     two.mirror(b, a, sync_group_offsets_enabled="true")
     two.run(a)
     expected += a.topics.write(topic, 3, 1)
+    found += two.read_by_java(judge, a, [topic, f"{b.alias}.{topic}"], most=10)
     found += two.read(a, [topic, f"{b.alias}.{topic}"])
+
+    assert sorted(expected) == sorted(found)
+
+
+def test_a_group_moves_over_where_topics_keep_their_names(
+    two: TwoClusters, judge: JavaJudge
+) -> None:
+    """One way only. What comes to the old cluster afterwards follows it, and its offsets are not moved back."""
+    a, b = two.a, two.b
+    topic = a.topics.create("t", 2)
+    expected = written(a, topic)
+    found = two.read(a, [topic], most=45)
+    identity = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+
+    two.mirror(a, b, sync_group_offsets_enabled="true", replication_policy_class=identity)
+    two.run(b)
+    found += two.read_by_java(judge, b, [topic], most=10)
+    committed = two.committed(b, topic)
+    expected += a.topics.write(topic, 10) + a.topics.write(topic, 3, 1)
+    two.run(b)
+    moved = two.committed(b, topic)
+    assert all(moved[number] >= offset for number, offset in committed.items())
+    found += two.read(b, [topic])
 
     assert sorted(expected) == sorted(found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import socket
 import subprocess
 import sys
@@ -12,14 +14,20 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from doubles.thread_engine import ThreadEngine
 from end_to_end.mirrored import committed
 from headrace.broker import Broker
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
+from headrace.cli.mirror_offsets import options_of
 from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow
+from headrace.connect.partition import SourcePartition
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.mirror.dedicated import SOURCE_CONNECTOR
 from headrace.observe.event_log import EventLog
+from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.runtime.engine import DataPlane
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
@@ -180,6 +188,67 @@ def test_what_is_there_is_copied_both_ways_and_nothing_comes_back(flows: Flows) 
     back = flows.remote("y", flows.remote("x", orders))
     assert not flows.has("x", back)
     assert not flows.has("y", flows.remote("x", flows.remote("y", bills)))
+
+
+def test_before_a_takeover_the_status_has_mirrormakers_positions(flows: Flows) -> None:
+    """They are in its topic on the target, until the first start moves them into the group."""
+    topic = flows.topics["x"].create("orders")
+    flows.topics["x"].write(topic, 8)
+    target, offsets_topic = flows.topics["y"], f"mm2-offsets.{flows.alias['x']}.internal"
+    wanted = NewTopic(offsets_topic, 1, 1, config={"cleanup.policy": "compact"})
+    remote = flows.remote("x", topic)
+    for made in target.admin.create_topics([wanted, NewTopic(remote, 1, 1)]).values():
+        made.result(30)
+    until(lambda: flows.has("y", offsets_topic) and flows.has("y", remote))
+    connection = {"bootstrap.servers": target.bootstrap}
+    store = KafkaOffsetStore(
+        offsets_topic, client=client_config(connection), producer=producer_config(connection)
+    )
+    where = {"cluster": flows.alias["x"], "topic": topic, "partition": 0}
+    store.put(SOURCE_CONNECTOR, {SourcePartition(where): {"offset": 4}})
+    store.close()
+
+    (seen,) = flows.seen()[flows.names["x"]].status.partitions
+    assert (5, 3) == (seen.copied, seen.lag)
+    assert offsets_topic in str(seen.note)
+    with flows.opened(ThreadEngine(slots=2), once=True) as running:
+        assert not run_flows(running, lambda: False)
+    (seen,) = flows.seen()[flows.names["x"]].status.partitions
+    assert (8, 0, None) == (seen.copied, seen.lag, seen.note)
+
+
+def test_offsets_of_a_flow_without_listeners_are_changed_by_its_file(flows: Flows) -> None:
+    """While it does not run: with the checks of a running worker, and what was changed can be undone."""
+    topic = flows.topics["x"].create("orders")
+    records = flows.topics["x"].write(topic, 8)
+    with flows.opened(ThreadEngine(slots=2), once=True) as running:
+        assert not run_flows(running, lambda: False)
+        (source,) = (each for each in flows.workers() if each.name == flows.names["x"])
+        given = shlex.split(options_of(flows.path, source, flows.folder))
+        busy = headrace("offsets", "show", *given, SOURCE_CONNECTOR)
+    assert busy.returncode == 1
+    assert str(flows.folder) in busy.stderr
+
+    where = json.dumps({"cluster": flows.alias["x"], "topic": topic, "partition": 0})
+
+    def offsets(*arguments: object) -> str:
+        done = headrace("offsets", *arguments[:1], *given, SOURCE_CONNECTOR, *arguments[1:])
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    wrong = headrace("offsets", "set", *given, SOURCE_CONNECTOR, where, '{"offset":"x"}')
+    assert wrong.returncode == 1
+    assert "Source offset" in wrong.stderr
+    assert '"offset":7' in offsets("show")
+    offsets("set", where, '{"offset":3}')
+    assert '"offset":3' in offsets("show")
+    offsets("undo")
+    assert '"offset":7' in offsets("show")
+    offsets("set", where, '{"offset":5}')
+
+    with flows.opened(ThreadEngine(slots=2), once=True) as running:
+        assert not run_flows(running, lambda: False)
+    assert sorted([*records, *records[6:]]) == flows.values("y", flows.remote("x", topic))
 
 
 def test_all_flows_share_the_slots_and_none_closes_the_data_plane(flows: Flows) -> None:

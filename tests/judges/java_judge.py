@@ -82,6 +82,13 @@ class JavaJudge:
         records = json.loads(self._judge.consume(json.dumps(request)))
         return [_with_bytes(record) for record in records]
 
+    def read_on(
+        self, topics: Sequence[str], *, most: int = 2**31 - 1, **config: str
+    ) -> list[dict[str, Any]]:
+        """What a group of Kafka's own consumer reads next: *most* records or a few more, or all there are; committed."""
+        request = {"topics": topics, "most": most, "config": _dotted(config)}
+        return [_with_bytes(each) for each in json.loads(self._judge.readOn(json.dumps(request)))]
+
     def read_batches(self, data: bytes) -> list[dict[str, Any]]:
         """What is in batches as a broker keeps them, by the classes with which it checks and reads them."""
         request = json.dumps({"data": base64.b64encode(data).decode()})

@@ -159,6 +159,32 @@ def test_a_misspelt_key_of_the_mirrors_own_is_refused(key: str, meant: str):
     assert meant in told
 
 
+@pytest.mark.parametrize("heartbeats", ["true", "false"])
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("A->B.enabeld", "Did you mean A->B.enabled?"),
+        ("A->B.enable", "Did you mean A->B.enabled?"),
+        ("a->B.enabled", "between A, B?"),
+    ],
+)
+def test_a_file_that_would_copy_nothing_for_a_misspelt_key_is_refused(
+    key: str, meant: str, heartbeats: str
+):
+    """Heartbeats alone are not what was meant; where another flow is enabled, the file is MirrorMaker's to take."""
+    given = {**FILE, "emit.heartbeats.enabled": heartbeats, key: "true"}
+    del given["A->B.enabled"]
+
+    [(found, told)] = problems(given)
+    assert (key, True) == (found, meant in told)
+    assert dedicated_config({**given, "B->A.enabled": "true"}).warnings
+
+
+def test_a_file_of_heartbeats_alone_is_taken():
+    """MirrorMaker runs it."""
+    assert len(dedicated_config({**FILE, "A->B.enabled": "false"}).flows) == 2
+
+
 def test_a_flow_that_is_named_twice_is_refused():
     """By an alias that is there twice, or by a line that is."""
     assert [key for key, _ in problems({**FILE, "clusters": "A, B, A"})] == ["clusters"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -17,6 +20,7 @@ from headrace.mirror.flow_status import (
     SourceState,
     StoredState,
     first_time,
+    former_positions,
     partition_statuses,
 )
 from headrace.mirror.positions import DISCOVERED, Flow, MirrorOffsetCodec, Position
@@ -166,3 +170,35 @@ def test_clusters_that_are_away_are_problems_of_the_flow(monkeypatch: pytest.Mon
     assert ("A->B", []) == (flow, partitions)
     assert ["A", "B"] == [each.partition(":")[0] for each in problems]
     assert all("refused" in each for each in problems)
+
+
+def test_a_cluster_that_is_silent_does_not_keep_the_other_one_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Both are asked at once: a wrong security protocol may look like this."""
+    monkeypatch.setattr("headrace.mirror.flow_status._ANSWER_SECONDS", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        servers = f"127.0.0.1:{silent.getsockname()[1]}"
+        clusters = {f"{each}.cluster.bootstrap.servers": servers for each in ("source", "target")}
+        reader = FlowReader(MirrorSourceConfig.parse({**PROPS, **clusters}), {})
+        began = time.monotonic()
+        problems = reader.status().problems
+        reader.close()
+
+    assert time.monotonic() - began < 3.5
+    assert ["A", "B"] == [each.partition(":")[0] for each in problems]
+    assert all(f"{servers} (bootstrap.servers) did not answer" in each for each in problems)
+
+
+def test_before_a_takeover_the_positions_are_those_of_the_workers_topic():
+    """And it is said where they come from; what is of another flow is left out."""
+    offsets = {
+        FLOW.partition(PLACE): {"offset": 6},
+        Flow("C", "B").partition(PLACE): {"offset": 1},
+        FLOW.discovery: DISCOVERED,
+    }
+    positions = former_positions(FLOW, offsets)
+    found = the_status(source(), replace(stored(), positions=positions, taken_from="mm2-offsets"))
+
+    assert (7, 3) == (found.copied, found.lag)
+    assert "the position is that in mm2-offsets, which the first start takes over" == found.note

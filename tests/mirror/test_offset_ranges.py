@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from headrace.mirror.offset_ranges import (
     retention_ms,
     thinned,
 )
+from headrace.mirror.range_columns import decoded_ranges
 
 PLACE = TopicPartition("t", 3)
 
@@ -190,3 +192,65 @@ def test_ranges_are_never_kept_shorter_by_a_listing_that_lacks_what_is_copied():
         assert 500 == retention.decided(with_retention(t=50), ["t", "u"], now_ms=500)
         assert 500 == retention.decided({}, [], now_ms=500)
     assert 50 == retention.decided(with_retention(t=50, u=50), ["t", "u"], now_ms=500)
+
+
+def batch_of(records: list[tuple[bytes | None, bytes | None]]) -> pa.RecordBatch:
+    """As a topic is read."""
+    keys, values = zip(*records, strict=True)
+    return pa.record_batch(
+        {"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())}
+    )
+
+
+@given(
+    st.lists(
+        st.builds(
+            OffsetRange,
+            st.sampled_from(["t", "ü"]),
+            st.integers(0, 1),
+            st.integers(0, 30),
+            st.integers(0, 30),
+            st.integers(1, 4),
+        ),
+        min_size=1,
+    )
+    | copies().map(lambda copied: copied.ranges),
+    st.integers(1, 40),
+    st.integers(2, 8),
+)
+def test_ranges_by_columns_are_what_they_are_one_by_one(
+    ranges: list[OffsetRange], at_once: int, most: int
+):
+    """Whether or not they contradict each other, and in whatever batches they come."""
+    expected, store = store_of(ranges, most=most), OffsetRangeStore(most=most)
+    for begin in range(0, len(ranges), at_once):
+        columns = batch_of([tuple(each.encoded()) for each in ranges[begin : begin + at_once]])
+        found, refused = decoded_ranges(columns)
+        assert [] == list(refused)
+        for each in found:
+            store.extend(each)
+
+    for place in {TopicPartition(each.topic, each.partition) for each in ranges}:
+        assert expected.kept(place) == store.kept(place)
+
+
+def test_records_that_are_no_ranges_are_told_and_the_others_are_read():
+    """A tombstone says nothing, and more behind the last field is for newer readers."""
+    key, value = OffsetRange("t", 3, 5, 6, 7).encoded()
+    records = [
+        (key, value),
+        (key, None),
+        (key + b"more", value + b"more"),
+        (key, b"\0\1" + value[2:]),
+        (None, value),
+        (key, OffsetRange("t", 3, 5, 6, 0).encoded().value),
+    ]
+
+    found, refused = decoded_ranges(batch_of(records))
+
+    assert [OffsetRange("t", 3, 5, 6, 7)] * 2 == [one for each in found for one in each.ranges()]
+    assert 3 == len(refused)
+    assert "version 1" in str(refused[0])
+    for each in records[2:]:
+        alone = decoded_ranges(batch_of([each]))
+        assert len(alone.found) + len(alone.refused) == 1

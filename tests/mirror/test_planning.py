@@ -448,6 +448,21 @@ def test_a_group_with_members_is_refused(flow: TwoClusters):
     assert "'connect-m' on the target has 1 members (reader at /10.0.0.1)" in said
 
 
+def test_explaining_tells_of_a_remote_topic_that_is_gone(flow: TwoClusters):
+    """It fails the connector, or its partitions are read: as the setting says; none is created."""
+    flow.copy()
+    flow.target.delete("A.t")
+    asked = PlanRequest(slots=2, offsets=StoredOffsets(flow.stored))
+    (told,) = flow.planner.explained(asked)
+    assert ("t", True) == (told.name, told.fails)
+    assert "The remote topic A.t is gone" in str(told.reason)
+
+    flow.set(mirror_on_remote_removed="continue")
+    first, second = flow.planner.explained(asked)
+    assert ("t-0", "t-1", False) == (first.name, second.name, first.fails)
+    assert "A.t" not in flow.target.topics
+
+
 def test_a_remote_topic_that_is_gone_stops_or_is_made_again(flow: TwoClusters):
     """Copying goes on at the position then, also after the brokers have removed the entries."""
     flow.copy()

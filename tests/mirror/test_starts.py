@@ -12,6 +12,7 @@ from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position
 from headrace.mirror.settings import RecordsLostConfig
 from headrace.mirror.starts import (
+    COMMAND_OPTIONS,
     Begin,
     RemotePartition,
     Resume,
@@ -90,6 +91,17 @@ def test_another_cluster_under_the_alias_stops():
     assert "addresses lead to the cluster cluster-2 now" in said
     assert COMMAND in said
     assert "mirror.on.foreign" in said
+
+
+def test_the_command_has_what_reaches_the_worker_of_the_flow():
+    """As it is set for the thread."""
+    options = "--mirror /etc/mm2.properties --flow 'A->B'"
+    token = COMMAND_OPTIONS.set(options)
+    try:
+        told = problem(resumed(AT, LOG._replace(cluster_id="other")))
+    finally:
+        COMMAND_OPTIONS.reset(token)
+    assert COMMAND.replace("offsets set", f"offsets set {options}") in told
 
 
 def test_another_cluster_may_be_gone_on_with():

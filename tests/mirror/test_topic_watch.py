@@ -12,6 +12,7 @@ from headrace.mirror.planning import Seen
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.source_logs import topics_of
 from headrace.mirror.topic_watch import TopicWatch
+from headrace.observe.log_format import naming_in_logs, worker_in_logs
 from mirror.two_clusters import PROPS, FlowCluster
 from waiting import until
 
@@ -120,8 +121,16 @@ def test_the_thread_asks_for_plans_and_waits_for_a_source_that_is_away(
     asked, failed = list[int](), list[Exception]()
     made.seen = made.seen._replace(due_at=None)
     made.cluster.create("u", Log())
-    made.watch.start("m", lambda: asked.append(1), failed.append)
+    threads = list[str | None]()
+
+    def ask() -> None:
+        threads.append(worker_in_logs())
+        asked.append(1)
+
+    with naming_in_logs("A->B"):
+        made.watch.start("m", ask, failed.append)
     until(lambda: asked)
+    assert {"A->B"} == {*threads}
 
     made.cluster.metadata_failures = [RetriableError("no one is there")] * 20
     until(lambda: "listed again" in caplog.text)

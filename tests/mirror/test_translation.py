@@ -17,6 +17,7 @@ from headrace.mirror.formats import Checkpoint, OffsetRange, OffsetSync
 from headrace.mirror.offset_syncs import OffsetSyncStore
 from headrace.mirror.policies import DefaultReplicationPolicy, IdentityReplicationPolicy
 from headrace.mirror.positions import Flow
+from headrace.mirror.range_columns import RangeColumns
 from headrace.mirror.translation import Translation
 
 PLACE = TopicPartition("t", 0)
@@ -64,7 +65,7 @@ def test_a_group_has_as_much_left_on_either_side(
     there = translation()
     for each in ranges(pairs):
         there.ranges.add(each)
-        there.add_back(each)
+        there.add_back(RangeColumns.of(each))
     upstream, downstream = [up for up, _ in pairs], [down for _, down in pairs]
 
     found = there.offset(PLACE, at)

@@ -97,6 +97,42 @@ def test_waiting_is_reported_once_per_reason(logged_lines: Lines):
     assert 3 == len([line for line in logged_lines() if "has to wait" in line])
 
 
+def test_an_outage_takes_few_lines(logged_lines: Lines):
+    """However many sentences it has, and however often work starts between them; a minute later there is another one."""
+    now = [0.0]
+    log_event = EventLog(clock=lambda: now[0])
+    for second in range(180):
+        now[0] = float(second)
+        log_event(Waiting(connector="c", reason=f"no answer in place {second}"))
+        log_event(Replanned(connector="c", reason=f"no answer in place {second}"))
+        log_event(MicroBatchStarted(connector="c", slots=1))
+
+    lines = [line for line in logged_lines() if "resumes" not in line]
+    assert 3 + 2 == len(lines)
+    assert "no answer in place 0" in lines[0]
+
+
+def test_a_wait_that_lasts_is_told_again_after_ten_minutes(logged_lines: Lines):
+    """And not before, by the same sentence."""
+    now = [0.0]
+    log_event = EventLog(clock=lambda: now[0])
+    for now[0] in range(0, 1201, 10):
+        log_event(_WAITING)
+
+    assert 3 == len(logged_lines())
+
+
+def test_micro_batches_in_the_background_are_not_logged(caplog: pytest.LogCaptureFixture):
+    """But those with bad records are, and those of other connectors."""
+    caplog.set_level(logging.INFO)
+    log_event = EventLog({"heartbeats"})
+    log_event(MicroBatchEnded(connector="heartbeats", committed_records=6))
+    log_event(MicroBatchEnded(connector="heartbeats", committed_records=6, skipped=1))
+    log_event(MicroBatchEnded(connector="c", committed_records=6))
+
+    assert ["heartbeats", "c"] == [vars(each)["connector"] for each in caplog.records]
+
+
 def test_that_connectors_take_turns_is_reported_once(caplog: pytest.LogCaptureFixture):
     """More connectors than slots are no fault: not a warning, and not a line for each of them."""
     caplog.set_level(logging.INFO)

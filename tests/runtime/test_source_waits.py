@@ -64,3 +64,20 @@ def test_each_task_has_its_own_source() -> None:
     )
 
     assert ([(0, "a")], []) == (heard, unreported(waits, batch))
+
+
+def test_that_sources_are_read_again_is_told_once() -> None:
+    """When the last of them answers; not by another micro-batch, whose slots have not been heard."""
+    waits, batch = SourceWaits(), micro_batch(tasks=2)
+    heard: list[bool] = []
+    for slot, away in ((0, None), (0, "a"), (1, "a"), (0, None), (1, None), (0, None)):
+        beat(batch, away, slot=slot)
+        waits.unreported(batch.slots)
+        heard.append(waits.have_ended(batch.slots))
+    assert [False, False, False, False, True, False] == heard
+
+    beat(batch, "b", records=1)
+    beat(batch, "b", records=2)
+    waits.unreported(batch.slots)
+    waits.begin()
+    assert not waits.have_ended(micro_batch().slots)

@@ -84,6 +84,18 @@ def test_a_source_that_is_away_for_more_than_a_moment_shows_in_the_progress(
     assert [expected, None] == seen
 
 
+def test_a_source_that_stays_away_is_logged_once_by_a_task(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The worker tells for how long, for all tasks."""
+    caplog.set_level("INFO")
+    errors = [RetriableError(f"in place {number}") for number in range(3)]
+    loop = Loop(ScriptedTask(*errors))
+    loop.run()
+
+    assert ["poll will be called again: in place 0"] == caplog.messages
+
+
 def test_a_lost_lease_writes_nothing_more() -> None:
     """What is in the open transaction is thrown away."""
     loop = Loop(ScriptedTask(), kind=BoundaryKind.INTERVAL)

@@ -175,7 +175,7 @@ def _in_worker_topic(config: WorkerConfig, group_id: str | None, connector: str)
         return StoredOffsets(
             warning=f"The topic {topic} does not exist yet, so the worker has stored no offsets."
         )
-    return StoredOffsets(offsets=_in_topic(config, topic, connector))
+    return StoredOffsets(offsets=offsets_in_topic(config, topic, connector))
 
 
 def _patience_seconds(config: WorkerConfig) -> float:
@@ -191,9 +191,10 @@ def _unreached(admin: KafkaAdmin, seconds: float) -> str | None:
     return None
 
 
-def _in_topic(
+def offsets_in_topic(
     config: WorkerConfig, topic: str, connector: str
 ) -> Mapping[SourcePartition, SourceOffset]:
+    """The offsets of *connector* in *topic* of the worker's cluster, which exists."""
     store = KafkaOffsetStore(
         topic,
         client=client_config(config.connection()),

@@ -15,10 +15,12 @@ from typing import Final
 import click
 
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
+from headrace.cli.mirror_offsets import options_of
 from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows, state_folder
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow, status_json, status_lines
 from headrace.cli.run import FAILED, Signals, with_log_options
 from headrace.connect.errors import ConfigError
+from headrace.mirror.dedicated import CLUSTERS, CONNECTORS, ENABLE_ONE, SOURCE_CONNECTOR
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import ConnectorStarted, Event, to_all
 from headrace.observe.log_format import as_logged, configure_logging
@@ -29,6 +31,8 @@ from headrace.worker.data_plane import lazy_engine
 _log = logging.getLogger(__name__)
 
 _RUN: Final = "run"
+# They write as long as a flow runs, and no records of its users.
+_IN_BACKGROUND: Final = frozenset(CONNECTORS) - {SOURCE_CONNECTOR}
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -103,9 +107,11 @@ def run(
     for warning in read.warnings:
         _log.warning("%s: %s", file, warning)
     workers = flow_workers(read, read.towards(clusters), once=once)
-    states = state_folder(file, folder, os.environ)
+    if not workers:
+        told = f"No flow has anything to do: only heartbeats are enabled, which --once leaves out. {ENABLE_ONE}"
+        raise ConfigError([(CLUSTERS, told)], where=str(file))
     with printed_as(as_logged):
-        return _run(workers, states, once=once, is_own=folder is None)
+        return _run(file, workers, folder, once=once)
 
 
 @mirror.command()
@@ -160,11 +166,9 @@ def _show(flows: Sequence[SeenFlow], now_ms: float, *, as_json: bool, again: boo
         click.echo()
 
 
-def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: bool) -> int:
-    if not workers:
-        _log.info("No flow has anything to do.")
-        return 0
-    _make_folder(states, is_own=is_own)
+def _run(file: Path, workers: Sequence[FlowWorker], folder: Path | None, *, once: bool) -> int:
+    states = state_folder(file, folder, os.environ)
+    _make_folder(states, is_own=folder is None)
     with ExitStack() as opened:
         flows = opened_flows(workers, states, opened, once=once)
         # Which of the workers describes Spark does not matter: that is the same for all.
@@ -178,7 +182,14 @@ def _run(workers: Sequence[FlowWorker], states: Path, *, once: bool, is_own: boo
 
         plane = DataPlane.shared(engine)
         running = [
-            RunningFlow(each, plane, to_all(EventLog(), start_ahead), once=once) for each in flows
+            RunningFlow(
+                each,
+                plane,
+                to_all(EventLog(_IN_BACKGROUND), start_ahead),
+                once=once,
+                command_options=options_of(file, each.worker, folder),
+            )
+            for each in flows
         ]
         signals = Signals()
         _log.info("Flows: %s", ", ".join(each.name for each in running))

@@ -25,7 +25,8 @@ from headrace.mirror.dedicated import (
 )
 from headrace.plugins import Plugins, ValidatedConnector, checked_worker
 from headrace.plugins.validation import checked_connector
-from headrace.rest.config import rest_problems
+from headrace.rest.config import Listener, RestConfig, rest_problems
+from headrace.rest.request import in_url
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ _INTERNAL_REST: Final = "dedicated.mode.enable.internal.rest"
 _FOR_ALL: Final = (_SLOTS, "spark.", "plugin.", _STATE_FILE)
 _SPARKS: Final = ("spark.master", "spark.remote")
 _FEWEST_SLOTS: Final = 2
+_ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 (not bound, but replaced)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,15 @@ class FlowWorker:
         return next((each for each in self.connectors if each.name == SOURCE_CONNECTOR), None)
 
     @property
+    def url(self) -> str | None:
+        """Where its worker should answer on this machine, or elsewhere."""
+        if not self.answers:
+            return None
+        listener = Listener.parsed(RestConfig.parse(self.config.originals).listeners[0])
+        host = "127.0.0.1" if listener.host in _ANYWHERE else listener.host
+        return f"{listener.protocol}://{in_url(host)}:{listener.port}" if listener.port else None
+
+    @property
     def phases(self) -> Sequence[Sequence[ValidatedConnector]]:
         """The connectors in the order in which they run to their end: records first, then what is said of them."""
         first = [] if self.source is None else [self.source]
@@ -133,9 +144,12 @@ def flow_workers(
 
 
 def tasks_of(flows: Sequence[Flow], *, once: bool = False) -> int:
-    """How many tasks the connectors of *flows* may have in all; of each at most as many as the machine has cores."""
+    """How many tasks the connectors of *flows* may have in all; those that copy at most as many as the machine has cores.
+
+    Checkpoints and heartbeats are written by one task each, whatever ``tasks.max`` is.
+    """
     return sum(
-        1 if name == HEARTBEAT_CONNECTOR else _tasks(given)
+        _tasks(given) if name == SOURCE_CONNECTOR else 1
         for flow in flows
         for name, given in _active(flow, once=once)
     )

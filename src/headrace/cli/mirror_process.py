@@ -20,6 +20,7 @@ from headrace.connect.errors import ConnectError
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.startup import create_or_update
 from headrace.herder.statuses import connector_snapshots
+from headrace.mirror.starts import COMMAND_OPTIONS
 from headrace.observe.counts import Counts
 from headrace.observe.events import EventListener, to_all
 from headrace.observe.log_format import naming_in_logs
@@ -76,14 +77,24 @@ def opened_flows(
 
 
 class RunningFlow:
-    """One flow, on a thread of its own, until it is stopped, has failed, or is done (*once*)."""
+    """One flow, on a thread of its own, until it is stopped, has failed, or is done (*once*).
+
+    *command_options* are those by which ``headrace offsets`` reaches its connectors, for sentences that name the command.
+    """
 
     def __init__(
-        self, flow: OpenedFlow, plane: DataPlane, emit: EventListener, *, once: bool
+        self,
+        flow: OpenedFlow,
+        plane: DataPlane,
+        emit: EventListener,
+        *,
+        once: bool,
+        command_options: str = "",
     ) -> None:
         self._flow = flow
         self._plane = plane
         self._once = once
+        self._command_options = command_options
         self._counts = Counts()
         self._emit = to_all(emit, self._counts)
         self._stopping = threading.Event()
@@ -132,6 +143,7 @@ class RunningFlow:
 
     def _run(self) -> None:
         # Other flows have connectors of the same names.
+        COMMAND_OPTIONS.set(self._command_options)
         with naming_in_logs(self.name):
             reason: str | None = "its thread has ended for no known reason"
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -10,17 +11,16 @@ from typing import Final, Self
 import msgspec
 
 from headrace.cli.connectors import Status
+from headrace.cli.explain import offsets_in_topic
 from headrace.cli.mirror_flows import FlowWorker
 from headrace.cli.rest_client import RestClient, WorkerError
 from headrace.cli.table import table
-from headrace.mirror.flow_status import FlowReader, FlowStatus, PartitionStatus
+from headrace.mirror.dedicated import SOURCE_CONNECTOR
+from headrace.mirror.flow_status import FlowReader, FlowStatus, FormerOffsets, PartitionStatus
 from headrace.mirror.settings import MirrorSourceConfig
-from headrace.rest.config import Listener, RestConfig
-from headrace.rest.request import in_url
 
 _FAILED: Final = "FAILED"
 _COLUMNS: Final = ("flow", "topic", "partition", "end", "copied", "lag", "seconds", "note")
-_ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 (not bound, but replaced)
 # A worker on this machine, or near.
 _WORKER_SECONDS: Final = 2.0
 
@@ -76,7 +76,7 @@ class FlowWatcher:
         for each in self._flows:
             config = _source(each)
             assert config is not None
-            reader = FlowReader(config, each.config.client("admin"))
+            reader = FlowReader(config, each.config.client("admin"), _former(each))
             self._readers[each.name] = self._opened.enter_context(closing(reader))
         return self
 
@@ -84,28 +84,25 @@ class FlowWatcher:
         self._opened.close()
 
     def seen(self, now_ms: float) -> list[SeenFlow]:
-        """The flows as they are now."""
-        return [
-            SeenFlow(
-                status=self._readers[each.name].status(),
-                worker=_worker_answer(_url(each)),
-                now_ms=now_ms,
-            )
-            for each in self._flows
-        ]
+        """The flows as they are now; asked side by side, so that one that is away does not keep the others waiting."""
+
+        def of(flow: FlowWorker) -> SeenFlow:
+            status = self._readers[flow.name].status()
+            return SeenFlow(status=status, worker=_worker_answer(flow.url), now_ms=now_ms)
+
+        with ThreadPoolExecutor(max(1, len(self._flows))) as asking:
+            return list(asking.map(of, self._flows))
 
 
 def _source(flow: FlowWorker) -> MirrorSourceConfig | None:
     return None if flow.source is None else MirrorSourceConfig.parse(flow.source.props)
 
 
-def _url(flow: FlowWorker) -> str | None:
-    """Where its worker should answer on this machine, or elsewhere."""
-    if not flow.answers:
+def _former(flow: FlowWorker) -> FormerOffsets | None:
+    topic = flow.config.offset_storage_topic
+    if topic is None:
         return None
-    listener = Listener.parsed(RestConfig.parse(flow.config.originals).listeners[0])
-    host = "127.0.0.1" if listener.host in _ANYWHERE else listener.host
-    return f"{listener.protocol}://{in_url(host)}:{listener.port}" if listener.port else None
+    return FormerOffsets(topic, lambda: offsets_in_topic(flow.config, topic, SOURCE_CONNECTOR))
 
 
 def _worker_answer(url: str | None) -> WorkerAnswer | None:

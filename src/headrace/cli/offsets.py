@@ -27,7 +27,7 @@ from headrace.cli.offset_files import (
 )
 from headrace.cli.rest_client import WorkerError
 from headrace.cli.table import one_line, table
-from headrace.cli.worker_options import CommandContext, completed_names, with_worker
+from headrace.cli.worker_options import CommandContext, completed_names, with_worker_or_flow
 
 _OF_DELETED = ", of a deleted connector"
 _NOT_STOPPED = "must be in the STOPPED state"
@@ -223,7 +223,7 @@ def offsets() -> None:
 
 
 @offsets.command()
-@with_worker
+@with_worker_or_flow
 @click.argument("name", shell_complete=completed_names)
 @click.option("--lag", is_flag=True, help="With the lag of each, if the connector knows it.")
 def show(context: CommandContext, name: str, *, lag: bool) -> None:
@@ -237,7 +237,7 @@ def show(context: CommandContext, name: str, *, lag: bool) -> None:
 
 
 @offsets.command()
-@with_worker
+@with_worker_or_flow
 @click.argument("name", shell_complete=completed_names)
 @click.argument("other", required=False, shell_complete=completed_names)
 @click.option("--file", type=_FILE, help="Compare with this file, an export; - is standard input.")
@@ -272,7 +272,7 @@ def diff(
 
 
 @offsets.command("set")
-@with_worker
+@with_worker_or_flow
 @click.argument("name", shell_complete=completed_names)
 @click.argument("partition", callback=_values)
 @click.argument("offset", callback=_values_or_null)
@@ -289,7 +289,7 @@ def set_offset(
 
 
 @offsets.command()
-@with_worker
+@with_worker_or_flow
 @click.argument("name", shell_complete=completed_names)
 @_dry_run
 def reset(context: CommandContext, name: str, *, dry_run: bool) -> None:
@@ -301,7 +301,7 @@ def reset(context: CommandContext, name: str, *, dry_run: bool) -> None:
 
 
 @offsets.command()
-@with_worker
+@with_worker_or_flow
 @click.argument("name", shell_complete=completed_names)
 @click.argument("change", type=int, required=False)
 def history(context: CommandContext, name: str, change: int | None) -> None:
@@ -318,7 +318,7 @@ def history(context: CommandContext, name: str, change: int | None) -> None:
 
 
 @offsets.command()
-@with_worker
+@with_worker_or_flow
 @click.argument("name", shell_complete=completed_names)
 @click.argument("change", type=int, required=False)
 @click.option("--force", is_flag=True, help="Also when the offsets have moved since.")
@@ -336,7 +336,7 @@ def undo(
 
 
 @offsets.command()
-@with_worker
+@with_worker_or_flow
 @click.argument("name", shell_complete=completed_names)
 @click.argument("file", type=_FILE, default="-")
 def export(context: CommandContext, name: str, file: Path) -> None:
@@ -352,7 +352,7 @@ def export(context: CommandContext, name: str, file: Path) -> None:
 
 
 @offsets.command("import")
-@with_worker
+@with_worker_or_flow
 @click.argument("name", shell_complete=completed_names)
 @click.argument("file", type=_FILE)
 @click.option(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Concatenate, Final
 from urllib.parse import urlsplit
 
@@ -62,6 +64,46 @@ def with_worker(
             command(CommandContext(worker=worker, as_json=as_json), *arguments, **options)
 
     return with_client
+
+
+def with_worker_or_flow(
+    command: Callable[Concatenate[CommandContext, ...], None],
+) -> Callable[..., None]:
+    """As :func:`with_worker`, or with the worker of a flow that does not run, which is opened for the command."""
+    called = with_worker(command)
+
+    @click.option(
+        "--mirror",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="A file of 'headrace mirror', whose flow is not running now: for flows without listeners.",
+    )
+    @click.option("--flow", metavar="A->B", help="The flow in that file, if it enables several.")
+    @click.option(
+        "--state",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="The folder of state files, if 'headrace mirror' has it as an option.",
+    )
+    @functools.wraps(called)
+    def with_flow(
+        *arguments: object,
+        mirror: Path | None,
+        flow: str | None,
+        state: Path | None,
+        **options: object,
+    ) -> None:
+        if mirror is None:
+            if flow is not None or state is not None:
+                raise click.UsageError(
+                    "--flow and --state belong to a file: give it with --mirror."
+                )
+            called(*arguments, **options)
+            return
+        # With all that a worker is made of, which a client does not load.
+        module = importlib.import_module("headrace.cli.mirror_offsets")
+        with module.stopped_flow(mirror, flow, state) as url:
+            called(*arguments, **{**options, "url": url, "user": None})
+
+    return with_flow
 
 
 def _checked_url(_ctx: click.Context, _option: click.Parameter, given: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
+import pyarrow as pa
+
 from headrace.connect.connector import Plan
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
@@ -26,10 +28,11 @@ from headrace.mirror.checkpoints import (
 )
 from headrace.mirror.client_settings import Side
 from headrace.mirror.filters import group_filter, topic_filter
-from headrace.mirror.formats import Checkpoint, OffsetRange, OffsetSync
+from headrace.mirror.formats import Checkpoint, OffsetSync
 from headrace.mirror.offset_ranges import OffsetRangeStore
 from headrace.mirror.offset_syncs import OffsetSyncStore
 from headrace.mirror.positions import Flow
+from headrace.mirror.range_columns import decoded_ranges
 from headrace.mirror.settings import PATIENCE_SECONDS, MirrorCheckpointConfig
 from headrace.mirror.topic_tail import TopicTail
 from headrace.mirror.translation import Translation
@@ -48,7 +51,8 @@ class _Followed(NamedTuple):
     """A topic, and what is made of its records."""
 
     tail: TopicTail
-    take: Callable[[bytes, bytes | None], None]
+    take: Callable[[pa.RecordBatch], Iterable[ValueError]]
+    """Returns what is wrong with records that are none of a mirror."""
 
 
 class CheckpointPlanner:
@@ -125,13 +129,15 @@ class CheckpointPlanner:
     def _made(self) -> Iterator[_Followed]:
         config, policy, flow = self._config, self._config.policy, self._translation.flow
         topic = policy.checkpoints_topic(flow.source)
-        yield _Followed(TopicTail(self._target, topic, self._written.clear), self._take_checkpoint)
+        yield _Followed(
+            TopicTail(self._target, topic, self._written.clear), _each(self._take_checkpoint)
+        )
         at_source = config.offset_syncs_topic_location == Side.SOURCE.value
         cluster = self._source if at_source else self._target
         syncs = TopicTail(cluster, config.offset_syncs_topic, self._forget_syncs)
-        yield _Followed(syncs, self._take_sync)
+        yield _Followed(syncs, _each(self._take_sync))
         topic = policy.offset_ranges_topic(flow.source)
-        yield _Followed(TopicTail(self._target, topic, self._forget_ranges), self._take_range)
+        yield _Followed(TopicTail(self._target, topic, self._forget_ranges), self._take_ranges)
         topic = policy.offset_ranges_topic(flow.target)
         yield _Followed(TopicTail(self._source, topic, self._forget_back), self._take_back)
 
@@ -173,32 +179,29 @@ class CheckpointPlanner:
 
     def _read(self, followed: _Followed, deadline: Deadline) -> None:
         for columns in followed.tail.read(deadline):
-            pairs = zip(columns["key"].to_pylist(), columns["value"].to_pylist(), strict=True)
-            for key, value in pairs:
-                try:
-                    followed.take(key or b"", value)
-                except ValueError as error:
-                    self._tell(
-                        f"The topic {followed.tail.topic} has a record that is none of a mirror: {error} It is left out."
-                    )
+            for error in followed.take(columns):
+                self._tell(
+                    f"The topic {followed.tail.topic} has a record that is none of a mirror: {error} It is left out."
+                )
 
-    def _take_checkpoint(self, key: bytes, value: bytes | None) -> None:
-        if value is None:
-            return
+    def _take_checkpoint(self, key: bytes, value: bytes) -> None:
         found = Checkpoint.decoded(key, value)
         self._written[key_of(found)] = found
 
-    def _take_sync(self, key: bytes, value: bytes | None) -> None:
-        if value is not None:
-            self._translation.syncs.add(OffsetSync.decoded(key, value))
+    def _take_sync(self, key: bytes, value: bytes) -> None:
+        self._translation.syncs.add(OffsetSync.decoded(key, value))
 
-    def _take_range(self, key: bytes, value: bytes | None) -> None:
-        if value is not None:
-            self._translation.ranges.add(OffsetRange.decoded(key, value))
+    def _take_ranges(self, columns: pa.RecordBatch) -> Iterable[ValueError]:
+        found, refused = decoded_ranges(columns)
+        for each in found:
+            self._translation.ranges.extend(each)
+        return refused
 
-    def _take_back(self, key: bytes, value: bytes | None) -> None:
-        if value is not None:
-            self._translation.add_back(OffsetRange.decoded(key, value))
+    def _take_back(self, columns: pa.RecordBatch) -> Iterable[ValueError]:
+        found, refused = decoded_ranges(columns)
+        for each in found:
+            self._translation.add_back(each)
+        return refused
 
     def _forget_syncs(self) -> None:
         self._translation.syncs = OffsetSyncStore(is_precise=not self._is_memory_only)
@@ -318,6 +321,23 @@ def checkpoint_of(details: Mapping[str, object]) -> Checkpoint:
     fields = details[CHECKPOINT]
     assert isinstance(fields, list)
     return Checkpoint(*fields)
+
+
+def _each(
+    take: Callable[[bytes, bytes], None],
+) -> Callable[[pa.RecordBatch], Iterable[ValueError]]:
+    """*take* for the key and the value of each record that has one."""
+
+    def take_all(columns: pa.RecordBatch) -> Iterator[ValueError]:
+        pairs = zip(columns["key"].to_pylist(), columns["value"].to_pylist(), strict=True)
+        for key, value in pairs:
+            try:
+                if value is not None:
+                    take(key or b"", value)
+            except ValueError as error:
+                yield error
+
+    return take_all
 
 
 def _first(seconds: float | None, now: float) -> float | None:

@@ -39,6 +39,8 @@ HEARTBEAT_CONNECTOR: Final = "MirrorHeartbeatConnector"
 CONNECTORS: Final = (SOURCE_CONNECTOR, CHECKPOINT_CONNECTOR, HEARTBEAT_CONNECTOR)
 """The names of the connectors of each flow, which are those of their classes."""
 
+ENABLE_ONE: Final = "Enable one, as in A->B.enabled = true."
+
 GROUP_KEY: Final = "mirror.group.id"
 _PROVIDERS: Final = "config.providers"
 _HEARTBEATS: Final = "emit.heartbeats.enabled"
@@ -47,6 +49,7 @@ _POLICY: Final = "replication.policy"
 _BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _CLIENTS: Final = ("consumer", "producer", "admin")
 _ARROW: Final = "->"
+_FEWEST: Final = 2
 _NAMED: Final = 20
 _SIMILAR: Final = 0.8
 
@@ -223,7 +226,8 @@ def dedicated_config(
         problems += _boolean_problems(props, aliases)
     flows = () if problems else tuple(_flows(props, aliases))
     if not problems:
-        problems += _flow_problems(flows)
+        problems += _misspelt_enabled(props, aliases, flows)
+        problems += () if problems else _flow_problems(flows)
     if problems:
         raise ConfigError(problems, where=where, warnings=warnings)
     process = {key: value for key, value in props.items() if key.startswith(_PROCESS_PREFIXES)}
@@ -373,7 +377,7 @@ def _is_connectors(key: str) -> bool:
 
 def _flow_problems(flows: Sequence[Flow]) -> Iterator[Problem]:
     if not flows:
-        yield CLUSTERS, "No source->target replication flows."
+        yield CLUSTERS, f"No source->target replication flows. {ENABLE_ONE}"
     for alias in dict.fromkeys(each for flow in flows for each in (flow.source, flow.target)):
         if not any(_servers(flow, alias) for flow in flows):
             told = f"The cluster {alias} has no address: give {alias}.{SERVERS}."
@@ -465,6 +469,26 @@ def _unknown(
     if others:
         warnings.append(f"{others} other keys have no effect.")
     return warnings, problems
+
+
+def _misspelt_enabled(
+    props: Mapping[str, str], aliases: Sequence[str], flows: Sequence[Flow]
+) -> Iterator[Problem]:
+    """Of a file that would copy nothing: the keys by which a flow was most likely to be enabled."""
+    if len(aliases) < _FEWEST or any(flow.is_enabled for flow in flows):
+        return
+    for key, value in props.items():
+        flow, dot, name = key.rpartition(".")
+        if not _is_true(value) or _ARROW not in flow or not dot:
+            continue
+        if _of_flow(key, aliases) is None:
+            meant = "enabled" if name == "enabled" else None
+            named = f"a key of one of the flows between {', '.join(aliases)}"
+        else:
+            meant = None if name in _MIRROR_KEYS else _nearest(name, _MIRROR_KEYS)
+            named = f"{flow}.enabled"
+        if meant == "enabled":
+            yield key, f"There is no such setting, and no flow is enabled. Did you mean {named}?"
 
 
 def _no_effect(key: str, aliases: Sequence[str]) -> str:

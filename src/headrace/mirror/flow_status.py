@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeVar
 
-from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.errors import OffsetsError, RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Offsets
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
@@ -91,11 +93,15 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
-    """What the group on the target has of the flow; *foreign* are the entries that are not of this flow."""
+    """What the group on the target has of the flow; *foreign* are the entries that are not of this flow.
+
+    *taken_from* is the topic whose offsets are the *positions* instead: the first start moves them into the group.
+    """
 
     positions: Mapping[TopicPartition, Position]
     foreign: Mapping[TopicPartition, GroupEntry]
     is_discovered: bool
+    taken_from: str | None = None
 
     @classmethod
     def of(cls, config: MirrorSourceConfig, entries: Iterable[GroupEntry]) -> StoredState:
@@ -113,6 +119,27 @@ class StoredState:
         return cls(
             positions=of_flow.positions, foreign=foreign, is_discovered=of_flow.is_discovered
         )
+
+
+class FormerOffsets(NamedTuple):
+    """What the flow's worker has in its *topic* of offsets on the target, where MirrorMaker keeps its positions.
+
+    *read* returns them, and raises as Kafka's clients do.
+    """
+
+    topic: str
+    read: Callable[[], Offsets]
+
+
+def former_positions(flow: Flow, offsets: Offsets) -> dict[TopicPartition, Position]:
+    """The positions of *flow* among *offsets*; what a start would not take over is left out. Pure."""
+    found = dict[TopicPartition, Position]()
+    for partition, offset in offsets.items():
+        with suppress(OffsetsError):
+            place = flow.place(partition)
+            if place is not None and offset is not None:
+                found[place] = Position.of(offset)
+    return found
 
 
 def partition_statuses(
@@ -144,6 +171,9 @@ def _partition_status(
     position = stored.positions.get(place)
     if position is not None:
         note = None if source is None else _note(place, position, source)
+        if stored.taken_from is not None:
+            taken = f"the position is that in {stored.taken_from}, which the first start takes over"
+            note = taken if note is None else f"{taken}; {note}"
         return status._replace(copied=position.next, lag=_between(position.next, end), note=note)
     other = stored.foreign.get(TopicPartition(remote, place.partition))
     if other is not None:
@@ -173,22 +203,32 @@ def _note(place: TopicPartition, position: Position, source: SourceState) -> str
 
 
 class FlowReader:
-    """Asks the two clusters of a flow how far it is. Used by one thread; keeps its connections until it is closed.
+    """Asks the two clusters of a flow how far it is, side by side. Keeps its connections until it is closed.
 
-    *worker* says how the worker's admin clients reach the target, where the flow's own settings do not.
+    *worker* says how the worker's admin clients reach the target, where the flow's own settings do not. *former* are looked at
+    while the group on the target has no position. One thread calls it at a time.
     """
 
-    def __init__(self, config: MirrorSourceConfig, worker: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        config: MirrorSourceConfig,
+        worker: Mapping[str, str],
+        former: FormerOffsets | None = None,
+    ) -> None:
         self._config = config
+        self._former = former
+        self._taken: Mapping[TopicPartition, Position] | None = None
         self._source = source_cluster(config)
         self._target = target_cluster(config, worker)
         self._times = WaitingTimes(self._source, isolation(config))
 
     def status(self) -> FlowStatus:
         """How far the flow is now; a cluster that does not answer within seconds, or refuses, is one of its problems."""
-        problems = list[str]()
-        source = self._asked(self._config.source_cluster_alias, self._source_state, problems)
-        stored = self._asked(self._config.target_cluster_alias, self._stored_state, problems)
+        with ThreadPoolExecutor(1) as other:
+            asked = other.submit(_asked, self._config.source_cluster_alias, self._source_state)
+            stored, of_target = _asked(self._config.target_cluster_alias, self._stored_state)
+            source, of_source = asked.result()
+        problems = [each for each in (of_source, of_target) if each is not None]
         found = partition_statuses(self._config, source, stored)
         if source is not None:
             found = self._times.added(found, source)
@@ -198,13 +238,6 @@ class FlowReader:
         """Close the connections."""
         self._source.close()
         self._target.close()
-
-    def _asked(self, alias: str, ask: Callable[[], _Answer], problems: list[str]) -> _Answer | None:
-        try:
-            return ask()
-        except (RetriableError, TaskFailedError) as error:
-            problems.append(f"{alias}: {error}")
-            return None
 
     def _source_state(self) -> SourceState:
         deadline = Deadline.after(_ANSWER_SECONDS)
@@ -230,7 +263,28 @@ class FlowReader:
     def _stored_state(self) -> StoredState:
         deadline = Deadline.after(_ANSWER_SECONDS)
         entries = self._target.committed_entries(self._config.group_id, None, deadline)
-        return StoredState.of(self._config, entries)
+        found = StoredState.of(self._config, entries)
+        if found.positions or found.is_discovered or self._former is None:
+            return found
+        if self._taken is None:
+            self._taken = self._read_former(self._former, deadline)
+        return replace(found, positions=self._taken, taken_from=self._former.topic)
+
+    def _read_former(
+        self, former: FormerOffsets, deadline: Deadline
+    ) -> Mapping[TopicPartition, Position]:
+        known = self._target.metadata([former.topic], deadline).topics
+        if former.topic not in known or known[former.topic].error is not None:
+            return {}
+        return former_positions(Flow.of(self._config.originals), former.read())
+
+
+def _asked(alias: str, ask: Callable[[], _Answer]) -> tuple[_Answer | None, str | None]:
+    """What the cluster *alias* answers, or what is wrong."""
+    try:
+        return ask(), None
+    except (RetriableError, TaskFailedError) as error:
+        return None, f"{alias}: {error}"
 
 
 class WaitingTimes:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple, Self
 
+from headrace.kafka.topic_partition import TopicPartition
+
 _VERSION: Final = 0
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
@@ -125,10 +127,9 @@ class OffsetRange(NamedTuple):
     @classmethod
     def decoded(cls, key: bytes, value: bytes) -> Self:
         """What a record says; raises ``ValueError``."""
-        keys = _Reader(key, "key of an offset range")
         values = _Reader(value, "value of an offset range")
         values.version()
-        found = cls(keys.text(), keys.int(), values.long(), values.long(), values.long())
+        found = cls(*cls.place_of(key), values.long(), values.long(), values.long())
         if found.upstream < 0 or found.downstream < 0 or found.records < 1:
             raise ValueError(f"{found} is no range of offsets.")
         return found
@@ -136,7 +137,13 @@ class OffsetRange(NamedTuple):
     @staticmethod
     def topic_of(key: bytes) -> str:
         """The topic that a record with this *key* is about; raises ``ValueError``."""
-        return _Reader(key, "key of an offset range").text()
+        return OffsetRange.place_of(key).topic
+
+    @staticmethod
+    def place_of(key: bytes) -> TopicPartition:
+        """The partition that a record with this *key* is about; raises ``ValueError``."""
+        keys = _Reader(key, "key of an offset range")
+        return TopicPartition(keys.text(), keys.int())
 
 
 class _Reader:

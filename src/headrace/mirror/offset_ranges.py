@@ -13,8 +13,11 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.formats import OffsetRange
+from headrace.mirror.range_columns import RangeColumns
 
 # For a flow with a commit every second, an hour of exact offsets; a partition has 24 bytes for each.
 MOST_KEPT: Final = 4096
@@ -122,6 +125,15 @@ class OffsetRangeStore:
         if len(runs) > self._most:
             runs.thin()
 
+    def extend(self, found: RangeColumns) -> None:
+        """Take the next ranges of one partition, as :meth:`add` does one by one."""
+        runs = self._runs.setdefault(found.place, _Runs())
+        if found.grows and runs.is_before(found):
+            runs.extend(found, self._most)
+            return
+        for each in found.ranges():
+            self.add(each)
+
     def translated(self, place: TopicPartition, upstream: int) -> int | None:
         """Where on the target a group goes on whose next offset of *place* on the source is *upstream*.
 
@@ -166,6 +178,34 @@ class _Runs:
         self._upstream.append(found.upstream)
         self._downstream.append(found.downstream)
         self._count.append(found.records)
+
+    def is_before(self, found: RangeColumns) -> bool:
+        """Whether all of *found*, whose offsets grow, are behind the last run."""
+        if not self._upstream:
+            return True
+        upstream, downstream = self._end()
+        return bool(found.upstream[0] >= upstream and found.downstream[0] >= downstream)
+
+    def extend(self, found: RangeColumns, most: int) -> None:
+        """Append what :meth:`is_before`, and never keep more than *most* runs."""
+        _, upstream, downstream, records = found
+        begins = np.ones(len(records), bool)
+        begins[1:] = (upstream[1:] != upstream[:-1] + records[:-1]) | (
+            downstream[1:] != downstream[:-1] + records[:-1]
+        )
+        starts = np.flatnonzero(begins)
+        counts = np.add.reduceat(records, starts)
+        if self._upstream and self._end() == (upstream[0], downstream[0]):
+            self._count[-1] += int(counts[0])
+            starts, counts = starts[1:], counts[1:]
+        while len(starts):
+            room = most + 1 - len(self)
+            self._upstream.frombytes(upstream[starts[:room]].tobytes())
+            self._downstream.frombytes(downstream[starts[:room]].tobytes())
+            self._count.frombytes(counts[:room].tobytes())
+            starts, counts = starts[room:], counts[room:]
+            if len(self) > most:
+                self.thin()
 
     def thin(self) -> None:
         older = (len(self) + 1) // 2

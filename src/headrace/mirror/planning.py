@@ -215,6 +215,8 @@ class FlowPlanner:
         """What plans would do with each partition that is copied now; nothing is created or stored."""
         found = self._read(request.offsets)
         splits = {split.place: split for split in self._discovered(found).unassigned()}
+        gone = self._target.gone(self._copied_of(splits, found))
+        splits = {place: each for place, each in splits.items() if place.topic not in gone}
         ends = self._source.readable_ends(splits)
         owners = balanced_owners(splits, request.slots)
         remote = self._target.existing([self._remote(place) for place in splits])
@@ -240,7 +242,7 @@ class FlowPlanner:
                 reason=problem,
                 fails=problem is not None,
             )
-        for topic, problem in self._removed.items():
+        for topic, problem in sorted({**self._removed, **gone}.items()):
             yield Explained(name=topic, reason=problem, fails=True)
 
     # Discovery.
@@ -305,8 +307,7 @@ class FlowPlanner:
     ) -> dict[TopicPartition, PartitionSplit]:
         """Those of *splits* whose remote topic is there; it is created and grown, but where the settings forbid it."""
         topics = {place.topic for place in splits}
-        copied = {place.topic for place in (*found.positions, *self._before) if place in splits}
-        copied.update(self._recalled_of(topics - copied, found))
+        copied = self._copied_of(splits, found)
         self._target.ensure_internal()
         self._check_two_clusters()
         gone = self._target.ensure({each: self._source.partitions(each) for each in topics}, copied)
@@ -314,6 +315,12 @@ class FlowPlanner:
             self._removed.pop(topic, None)
         self._stopped.topics = {**self._removed, **gone}
         return {place: split for place, split in splits.items() if place.topic not in gone}
+
+    def _copied_of(self, places: Collection[TopicPartition], found: Stored) -> set[str]:
+        """The topics of *places* of which something has been copied."""
+        copied = {place.topic for place in (*found.positions, *self._before) if place in places}
+        topics = {place.topic for place in places}
+        return copied | {*self._recalled_of(topics - copied, found)}
 
     def _recalled_of(self, topics: Collection[str], found: Stored) -> Collection[str]:
         """Those of *topics* without a position that another process has copied: asked once, the others are known here."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import ConnectError
@@ -15,6 +16,8 @@ from headrace.kafka.deadline import Clock
 _log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 60.0
+# While a cluster is away, sentences differ in what was asked.
+_TELL_SECONDS: Final = 600.0
 
 
 class Scheduled(NamedTuple):
@@ -29,7 +32,9 @@ class Scheduled(NamedTuple):
 
 
 class Scheduler:
-    """Runs the *jobs* of a connector, one after the other. What one raises is logged, each sentence once until it succeeds; it is tried again.
+    """Runs the *jobs* of a connector, one after the other. One that raises is tried again.
+
+    That is logged once until it succeeds, which is logged, too; another reason meanwhile after ten minutes.
 
     *closed* are closed at the end, on the same thread: clients that only the jobs use.
     """
@@ -47,8 +52,11 @@ class Scheduler:
         self._closed = closed
         self._clock = clock
         self._stopping = threading.Event()
-        self._told: dict[str, str] = {}
-        self._thread = threading.Thread(target=self._run, name=f"{connector} jobs", daemon=True)
+        self._told: dict[str, tuple[str, float]] = {}
+        # In the connector's context, in which log lines name their flow.
+        self._thread = threading.Thread(
+            target=copy_context().run, args=(self._run,), name=f"{connector} jobs", daemon=True
+        )
 
     def start(self) -> None:
         """Begin, unless it has begun."""
@@ -79,18 +87,21 @@ class Scheduler:
             again = min(again or _AGAIN_SECONDS, _AGAIN_SECONDS)
         except Exception as error:  # noqa: BLE001 (one job must not end the others)
             _log.exception("Connector %s: %s failed", self._connector, job.what)
-            self._told[job.what] = str(error)
+            self._told[job.what] = str(error), self._clock()
             again = again or _AGAIN_SECONDS
         else:
-            self._told.pop(job.what, None)
+            if self._told.pop(job.what, None) is not None:
+                _log.info("Connector %s: %s succeeded after all", self._connector, job.what)
         if again is None:
             del due[job.what]
         else:
             due[job.what] = self._clock() + again
 
     def _tell(self, job: Scheduled, reason: str) -> None:
-        if self._told.get(job.what) != reason:
-            self._told[job.what] = reason
+        told, at = self._told.get(job.what, ("", -_TELL_SECONDS))
+        now = self._clock()
+        if not told or (told != reason and now >= at + _TELL_SECONDS):
+            self._told[job.what] = reason, now
             _log.warning(
                 "Connector %s: %s failed, and is tried again: %s",
                 self._connector,

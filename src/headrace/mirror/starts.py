@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -22,6 +23,9 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig
+
+COMMAND_OPTIONS: Final[ContextVar[str]] = ContextVar("command_options", default="")
+"""The options by which ``headrace offsets`` reaches the connectors of this thread's worker; none where that is the default one."""
 
 _FAIL, _RESTART = "fail", "restart"
 _SHOWN: Final = 5
@@ -192,7 +196,8 @@ class StartRules:
         if shown is not None:
             text = text.replace(f'"partition":{place.partition}', f'"partition":{shown}')
         source = shlex.quote(text)
-        return f"headrace offsets set {self.connector} {source} '{{\"offset\":LAST}}'"
+        options = f"{given} " if (given := COMMAND_OPTIONS.get()) else ""
+        return f"headrace offsets set {options}{self.connector} {source} '{{\"offset\":LAST}}'"
 
 
 class _Stopped(NamedTuple):

@@ -97,18 +97,31 @@ class MirrorTarget:
             self._ensure(wanted, source, copied)
         return {source[name]: said for name, said in self._left_out.items() if name in source}
 
+    def gone(self, copied: Collection[str]) -> dict[str, str]:
+        """Why nothing would be copied of those of the source's topics that are *copied* and whose remote topics are gone.
+
+        Nothing is created; none where the settings say that they are created again.
+        """
+        if self._config.on_remote_removed != "fail":
+            return {}
+        gone = self._without_remote(copied)
+        return {topic: _removed(self._copied.remote_topic(topic)) for topic in gone}
+
     def copied_before(self, topics: Collection[str]) -> frozenset[str]:
         """Those of the source's *topics* whose remote topics are gone, and that were copied as far as offset ranges say.
 
         A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept. Raises
         :class:`~headrace.connect.errors.RetriableError` until the ranges are read to their end; each call reads on.
         """
+        gone = self._without_remote(topics)
+        return self._topics_in_ranges() & gone if gone else frozenset()
+
+    def _without_remote(self, topics: Collection[str]) -> frozenset[str]:
+        """Those of the source's *topics* whose remote topics are not there."""
         names = {self._copied.remote_topic(each): each for each in topics}
         existing = self._topics.existing(frozenset(names))
         seen = existing.partitions.keys() | existing.refused.keys()
-        missing = self._missing(names.keys() - seen)
-        copied = self._topics_in_ranges() if missing else frozenset[str]()
-        return copied & {names[name] for name in missing}
+        return frozenset(names[name] for name in self._missing(names.keys() - seen))
 
     def _missing(self, names: AbstractSet[str]) -> frozenset[str]:
         """Those of *names*, which an answer has just lacked, that are not there."""
@@ -123,7 +136,7 @@ class MirrorTarget:
             self._ranges = TopicTail(self._cluster, topic, self._in_ranges.clear)
         try:
             for columns in self._ranges.read(self._deadline()):
-                self._in_ranges.update(_topics_of(columns["key"].to_pylist()))
+                self._in_ranges.update(_topics_of(columns["key"].unique().to_pylist()))
         except TaskFailedError as error:
             # Without the right to read it, topics are copied nevertheless.
             _log.warning(
@@ -263,17 +276,13 @@ class MirrorTarget:
 
     def _note_removed(self, gone: Collection[str]) -> None:
         for name in sorted(gone):
-            found = f"The remote topic {name} is gone from the target, and its source has been copied before."
             if self._config.on_remote_removed == "fail":
-                self._left_out[name] = (
-                    f"{found} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
-                    "empty, and copying goes on at the position, or at the beginning where the position is gone with the topic."
-                )
+                self._left_out[name] = _removed(name)
             else:
                 _log.warning(
                     "%s It is created again, and copying goes on at the position, or at the beginning where the position is gone "
                     "with the topic.",
-                    found,
+                    _found_gone(name),
                 )
 
     def _note_refused(self, refused: Mapping[str, str]) -> None:
@@ -282,6 +291,19 @@ class MirrorTarget:
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)
+
+
+def _found_gone(name: str) -> str:
+    return (
+        f"The remote topic {name} is gone from the target, and its source has been copied before."
+    )
+
+
+def _removed(name: str) -> str:
+    return (
+        f"{_found_gone(name)} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
+        "empty, and copying goes on at the position, or at the beginning where the position is gone with the topic."
+    )
 
 
 def _topics_of(keys: Iterable[bytes | None]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Final
 
 from headrace.connect.errors import ConnectError, RetriableError
@@ -52,8 +53,12 @@ class TopicWatch:
         self, name: str, request_plan: Callable[[], None], fail: Callable[[Exception], None]
     ) -> None:
         """Watch from now on, until :meth:`stop`; *request_plan* and *fail* are called by the thread."""
+        # In the connector's context, in which log lines name their flow.
         self._thread = threading.Thread(
-            target=self._run, args=(request_plan, fail), name=f"mirror-{name}", daemon=True
+            target=copy_context().run,
+            args=(self._run, request_plan, fail),
+            name=f"mirror-{name}",
+            daemon=True,
         )
         self._thread.start()
 
@@ -88,7 +93,8 @@ class TopicWatch:
                 # A cluster that is away is waited for, as it is by those who copy.
                 if not self._has_failed:
                     _log.warning(
-                        "The source's topics could not be listed; known ones are copied. %s", error
+                        "The source's topics cannot be listed, and new ones are found when they can: %s",
+                        error,
                     )
                 self._has_failed = True
             except ConnectError as error:

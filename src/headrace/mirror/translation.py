@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.mirror.formats import OffsetRange
 from headrace.mirror.offset_ranges import OffsetRangeStore
 from headrace.mirror.offset_syncs import OffsetSyncStore
 from headrace.mirror.policies import ReplicationPolicy
 from headrace.mirror.positions import Flow
+from headrace.mirror.range_columns import RangeColumns
 
 
 @dataclass(slots=True)
@@ -27,12 +27,11 @@ class Translation:
     ranges: OffsetRangeStore = field(default_factory=OffsetRangeStore)
     back: OffsetRangeStore = field(default_factory=OffsetRangeStore)
 
-    def add_back(self, found: OffsetRange) -> None:
-        """Take the next range of the opposite flow."""
-        remote = self.policy.remote_topic(self.flow.target, found.topic)
-        self.back.add(
-            found._replace(topic=remote, upstream=found.downstream, downstream=found.upstream)
-        )
+    def add_back(self, found: RangeColumns) -> None:
+        """Take the next ranges of the opposite flow."""
+        topic, partition = found.place
+        remote = TopicPartition(self.policy.remote_topic(self.flow.target, topic), partition)
+        self.back.extend(RangeColumns(remote, found.downstream, found.upstream, found.records))
 
     def place(self, place: TopicPartition) -> TopicPartition:
         """The partition on the target that has the records of *place*: its remote one, or the one that it was copied from."""

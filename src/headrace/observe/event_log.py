@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -37,6 +38,10 @@ _LINES: Mapping[type[Event], tuple[int, str]] = {
     events.Replanned: (logging.WARNING, "The work is planned again"),
     events.TaskFailed: (logging.ERROR, "A task has failed"),
 }
+# An outage is met in several places, and each has a sentence of its own.
+_AT_ONCE: Final = 3
+_QUIET_SECONDS: Final = 60.0
+_REMIND_SECONDS: Final = 600.0
 # Events that end a wait: there is work, or there is none.
 _ENDS_WAIT = (events.Resumed, events.MicroBatchStarted, events.ConnectorIdle)
 
@@ -61,43 +66,90 @@ class LoggedReasons:
         return event
 
 
+class _Interruptions:
+    """Which interruptions of one connector are logged: three at once, after that one a minute.
+
+    The same reason is logged again when work went on in between, or after ten minutes.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._left, self._counted_at = float(_AT_ONCE), clock()
+        self._told: dict[Event, float] = {}
+        self._is_waiting = False
+
+    def is_told(self, event: Event) -> bool:
+        """Whether *event*, a wait or a new plan, is to be logged; it counts as logged then."""
+        now = self._clock()
+        if event in self._told and now < self._told[event] + _REMIND_SECONDS:
+            return False
+        earned = (now - self._counted_at) / _QUIET_SECONDS
+        self._left, self._counted_at = min(_AT_ONCE, self._left + earned), now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        self._told[event] = now
+        self._is_waiting |= isinstance(event, events.Waiting)
+        return True
+
+    def end(self) -> bool:
+        """Note that work goes on; whether that is to be logged, as a wait was."""
+        was_waiting, self._is_waiting = self._is_waiting, False
+        self._told.clear()
+        return was_waiting
+
+
 class EventLog:
-    """Logs events to ``logging``; repeated reasons of a waiting connector only once.
+    """Logs events to ``logging``: why a connector waits or plans again at first, and then rarely while that goes on.
 
     Its resumption is logged once after a wait that was logged. That connectors take turns is logged for the first
-    one that waits for others. A connector that fails with its task does not repeat the task's reason.
+    one that waits for others. A connector that fails with its task does not repeat the task's reason. The micro-batches of the
+    connectors *in_background* are logged at DEBUG, unless a record was bad: they write at intervals as long as they run.
 
     Any thread may call; the events of one connector come from one thread at a time.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        in_background: Collection[str] = (),
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._logger = logging.getLogger(LOGGER)
-        self._waiting: dict[str, str] = {}
+        self._in_background = frozenset(in_background)
+        self._clock = clock
+        self._interruptions: dict[str, _Interruptions] = {}
         self._takes_turns = False
         self._reasons = LoggedReasons()
 
     def __call__(self, event: Event) -> None:
         """Log *event*; an idle connector at DEBUG only."""
-        if isinstance(event, events.Waiting):
-            previous = self._waiting.get(event.connector)
-            self._waiting[event.connector] = event.reason
-            if previous == event.reason:
+        if isinstance(event, events.Waiting | events.Replanned):
+            if not self._interruptions_of(event.connector).is_told(event):
                 return
         elif isinstance(event, events.Queued):
             if self._takes_turns:
                 return
             self._takes_turns = True
         elif isinstance(event, _ENDS_WAIT):
-            if self._waiting.pop(event.connector, None) is not None:
+            if self._interruptions_of(event.connector).end():
                 self._write(events.Resumed(connector=event.connector))
             if isinstance(event, events.Resumed):
                 return
         self._write(self._reasons.shortened(event))
 
+    def _interruptions_of(self, connector: str) -> _Interruptions:
+        return self._interruptions.setdefault(connector, _Interruptions(self._clock))
+
+    def _level(self, event: Event) -> int:
+        if isinstance(event, events.MicroBatchEnded):
+            is_routine = event.connector in self._in_background and not event.had_bad_records()
+            if is_routine or not event.brought_anything():
+                return logging.DEBUG
+        return _LINES[type(event)][0]
+
     def _write(self, event: Event) -> None:
-        level, words = _LINES[type(event)]
-        if isinstance(event, events.MicroBatchEnded) and not event.brought_anything():
-            level = logging.DEBUG
+        level, words = self._level(event), _LINES[type(event)][1]
         if not self._logger.isEnabledFor(level):
             return
         fields = {

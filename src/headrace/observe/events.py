@@ -161,7 +161,11 @@ class MicroBatchEnded:
 
     def brought_anything(self) -> bool:
         """Whether a record was committed, dead-lettered or skipped."""
-        return bool(self.committed_records or self.dead_lettered or self.skipped)
+        return bool(self.committed_records) or self.had_bad_records()
+
+    def had_bad_records(self) -> bool:
+        """Whether a record was dead-lettered or skipped."""
+        return bool(self.dead_lettered or self.skipped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

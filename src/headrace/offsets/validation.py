@@ -13,6 +13,7 @@ from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartitio
 from headrace.connect.task import Offsets
 from headrace.herder.errors import BadRequestError, RequestError, ServerError
 from headrace.herder.requests import NOTHING_GIVEN, OffsetChange
+from headrace.observe.log_format import in_log_context
 from headrace.observe.secret_masking import without_secrets
 from headrace.offsets.codec import decoded_value, encoded_value
 from headrace.offsets.store import OffsetSnapshot
@@ -119,7 +120,7 @@ class OffsetHooks:
         # ignored.
         answers = queue.SimpleQueue[_Answer]()
         threading.Thread(
-            target=lambda: answers.put(self._answer(offsets, known)),
+            target=in_log_context(lambda: answers.put(self._answer(offsets, known))),
             name=f"headrace-{self._spec.name}-hook",
             daemon=True,
         ).start()

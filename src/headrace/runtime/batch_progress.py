@@ -32,24 +32,40 @@ class SourceWaits:
 
     def __init__(self) -> None:
         self._records_when_reported: dict[int, int] = {}
+        self._are_away = False
 
     def begin(self) -> None:
         """Prepare for another micro-batch, whose slots count their records from 0."""
         self._records_when_reported = dict.fromkeys(self._records_when_reported, 0)
+        self._are_away = False
 
     def unreported(self, slots: Sequence[SlotState]) -> list[tuple[int, str]]:
         """The tasks that could not be polled at their last beat, and why; they count as reported from now on."""
-        return [(slot.work.task, away) for slot in slots if (away := self._unreported(slot))]
+        found = [(slot.work.task, away) for slot in slots if (away := self._unreported(slot))]
+        self._are_away |= bool(found)
+        return found
+
+    def have_ended(self, slots: Sequence[SlotState]) -> bool:
+        """Whether every task can read its source again, after one was reported; once."""
+        if not self._are_away or any(_away(slot) for slot in slots):
+            return False
+        self._are_away = False
+        return True
 
     def _unreported(self, slot: SlotState) -> str | None:
         task, records = slot.work.task, slot.progress.get("records", 0)
         if records > self._records_when_reported.get(task, records):
             del self._records_when_reported[task]
-        away = slot.done().get("source_away")
-        if not away or slot.report is not None or task in self._records_when_reported:
+        away = _away(slot)
+        if not away or task in self._records_when_reported:
             return None
         self._records_when_reported[task] = records
         return away
+
+
+def _away(slot: SlotState) -> str | None:
+    """Why a slot that runs could not be polled at its last beat."""
+    return slot.done().get("source_away") if slot.report is None else None
 
 
 class BatchProgress:
@@ -103,6 +119,8 @@ class BatchProgress:
             self._emit_waiting(
                 f"Task {self._connector}-{task} cannot read its source and retries: {reason}"
             )
+        if self._waits.have_ended(self._batch.slots):
+            self._emit(Resumed(connector=self._connector))
 
     def late_start(self, waited_seconds: float) -> None:
         """Report, once, that the engine itself has not started in *waited_seconds*."""

@@ -16,6 +16,7 @@ from headrace.observe.events import (
     Replanned,
     TaskFailed,
 )
+from headrace.observe.log_format import in_log_context
 from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.batch_progress import BatchProgress, SourceWaits
 from headrace.runtime.micro_batch import BatchResult, MicroBatch, SlotState
@@ -119,7 +120,7 @@ class BatchRun:
         """
         tickets = self._services.channel.open(self._batch)
         self._engine_thread = threading.Thread(
-            target=self._run_engine,
+            target=in_log_context(self._run_engine),
             args=(tickets,),
             name=f"headrace-job-{self._spec.name}",
             daemon=True,

@@ -412,7 +412,9 @@ class PollLoop:
                 raise
             polled = error
         except RetriableError as error:
-            _log.warning("poll will be called again: %s", error)
+            # The worker logs that this goes on, for all tasks of a connector together.
+            level = logging.DEBUG if self._failing else logging.WARNING
+            _log.log(level, "poll will be called again: %s", error)
             delay = error.delay_seconds or _RETRY_SECONDS
             # A short interruption is not reported.
             if self._failing or delay > _RETRY_SECONDS:

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -114,6 +115,38 @@ public class Judge {
         }
         consumer.close();
         return mapper.writeValueAsString(answers);
+    }
+
+    /** What a group reads next of topics, up to the ends, or until it has as many records as asked for; committed. */
+    public String readOn(String request) throws Exception {
+        JsonNode asked = mapper.readTree(request);
+        KafkaConsumer consumer =
+            new KafkaConsumer(config(asked), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        List topics = new ArrayList();
+        for (Iterator each = asked.get("topics").elements(); each.hasNext();) {
+            topics.add(((JsonNode) each.next()).textValue());
+        }
+        consumer.subscribe(topics);
+        ArrayNode answers = NODES.arrayNode();
+        do {
+            for (Iterator each = consumer.poll(Duration.ofMillis(200)).iterator(); each.hasNext();) {
+                answers.add(told((ConsumerRecord) each.next()));
+            }
+        } while (answers.size() < asked.get("most").intValue() && !isThrough(consumer));
+        consumer.commitSync();
+        consumer.close();
+        return mapper.writeValueAsString(answers);
+    }
+
+    private static boolean isThrough(KafkaConsumer consumer) {
+        Map ends = consumer.endOffsets(consumer.assignment());
+        for (Iterator each = ends.keySet().iterator(); each.hasNext();) {
+            TopicPartition partition = (TopicPartition) each.next();
+            if (consumer.position(partition) < ((Long) ends.get(partition)).longValue()) {
+                return false;
+            }
+        }
+        return !ends.isEmpty();
     }
 
     /** The records in batches as the broker keeps them, each batch checked as the broker checks it. */

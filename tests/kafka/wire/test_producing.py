@@ -23,8 +23,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from headrace.broker import Broker
 from headrace.connect.errors import (
     FencedError,
+    ReplanError,
     RetriableError,
-    TaskFailedError,
     TransactionTimedOutError,
 )
 from headrace.connect.group_offsets import GroupEntry
@@ -336,7 +336,7 @@ def test_an_offset_for_a_partition_that_is_not_there_is_an_error(
     producer, group = players.opened(address, topic), f"group-{topic}"
     producer.begin()
     producer.send(TopicPartition(topic, 0), batch_of([b"a"]))
-    with pytest.raises(TaskFailedError, match=r"must exist"):
+    with pytest.raises(ReplanError, match=r"must exist"):
         producer.send_group_offsets(group, [GroupEntry(topic, 7, 1)])
     producer.abort()
     producer.begin()
@@ -354,7 +354,7 @@ def test_a_topic_that_is_not_there_fails_the_transaction_only(
     producer = players.opened(address, topic)
     producer.begin()
     producer.send(TopicPartition(topic, 3), batch_of([b"nowhere"]))
-    with pytest.raises(TaskFailedError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+    with pytest.raises(ReplanError, match="UNKNOWN_TOPIC_OR_PARTITION"):
         producer.flush()
     producer.abort()
     producer.begin()

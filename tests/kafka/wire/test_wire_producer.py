@@ -20,6 +20,7 @@ from doubles.producer_brokers import (
 from headrace.connect.errors import (
     ConnectError,
     FencedError,
+    ReplanError,
     RetriableError,
     TaskFailedError,
     TransactionTimedOutError,
@@ -783,9 +784,7 @@ def test_a_topic_that_is_not_there_is_an_error_after_some_seconds() -> None:
         producer.begin()
         producer.send(U0, labelled("a"))
         began = time.monotonic()
-        with pytest.raises(
-            TaskFailedError, match=r"u-0.*UNKNOWN_TOPIC_OR_PARTITION.*Create the topic"
-        ):
+        with pytest.raises(ReplanError, match=r"u-0.*UNKNOWN_TOPIC_OR_PARTITION.*Create the topic"):
             producer.flush()
         lasted = time.monotonic() - began
         producer.abort()

@@ -139,6 +139,7 @@ class Cluster:
         self._topics: dict[str, TopicMetadata] = {}
         self._coordinators: dict[str, _Address] = {}
         self._answered_last: _Address | None = None
+        self._is_silence_told = False
 
     @property
     def settings(self) -> WireSettings:
@@ -438,13 +439,15 @@ class Cluster:
         """What *attempt* returns; retried while that can help, or when it raises ``RetriableError``.
 
         *doing* completes "Kafka did not answer …". *waiting* is called with it about once a second, and may end the wait;
-        without it a long wait is logged.
+        without it a long wait is logged, once until there was an answer.
         """
         pause, report_at = _FIRST_PAUSE, deadline.clock() + _REPORT_SECONDS
         began: float | None = deadline.clock() if waiting is None else None
         while True:
             try:
-                return attempt()
+                answer = attempt()
+                self._is_silence_told = False
+                return answer
             except _RefusedError as refused:
                 if refused.error.reaction is Reaction.FAIL:
                     raise TaskFailedError(
@@ -460,14 +463,15 @@ class Cluster:
             if deadline.expired:
                 raise RetriableError(f"Kafka did not answer {doing} in time: {reason}.")
             if began is not None and deadline.clock() - began >= _SILENT_SECONDS:
-                _log.warning(
+                _log.log(
+                    logging.DEBUG if self._is_silence_told else logging.WARNING,
                     "Kafka has not answered %s for %.0f s, and is asked again for up to %.0f s: %s.",
                     doing,
                     deadline.clock() - began,
                     deadline.remaining(),
                     reason,
                 )
-                began = None
+                began, self._is_silence_told = None, True
             if waiting is not None and deadline.clock() >= report_at:
                 waiting(doing)
                 report_at = deadline.clock() + _REPORT_SECONDS

@@ -10,6 +10,7 @@ from typing import Final
 
 from headrace.connect.errors import (
     ConnectError,
+    ReplanError,
     RetriableError,
     TaskFailedError,
     TransactionTimedOutError,
@@ -73,7 +74,8 @@ class WireProducer:
 
     :class:`~headrace.connect.errors.FencedError` and :class:`~headrace.connect.errors.TransactionTimedOutError` are raised
     for a producer that was replaced, or was too slow; :class:`~headrace.kafka.wire.producer_errors.BatchRefusedError` for a
-    batch that the broker will never take; :class:`~headrace.connect.errors.TaskFailedError` for what no retry can resolve.
+    batch that the broker will never take; :class:`~headrace.connect.errors.ReplanError` for a topic or partition that is not
+    there; :class:`~headrace.connect.errors.TaskFailedError` for what no retry can resolve.
     Each is raised by every call until ``abort``. A call that does not fit the producer's phase raises
     :class:`~headrace.kafka.wire.transaction_state.IllegalTransitionError`, and changes nothing.
     """
@@ -455,7 +457,9 @@ class WireProducer:
                 return self._doubted(error)
         else:
             sentence = f"Kafka refused {refused.step.value}{where}: {name}."
-            error = TaskFailedError(f"{sentence} {advice(refused.step, refused.code)}".strip())
+            # Whoever plans looks whether a topic that was there is gone, and knows what is to be done then.
+            kind = ReplanError if found is ProducerReaction.MISSING else TaskFailedError
+            error = kind(f"{sentence} {advice(refused.step, refused.code)}".strip())
             if self._state.phase is Phase.ENDING:
                 return self._stopped(error)
         self._failure = error
