@@ -110,6 +110,7 @@ def test_positions_of_a_running_mirror_are_given_shown_set_and_reset(
         assert 400 == operator.set(7).status_code
 
         operator.stop()
+        assert "the source's log ends at 10" in operator.set(10).text
         assert 200 == operator.set(7).status_code
         assert {(topic, 0): 8} == flow.positions()
         operator.resume()

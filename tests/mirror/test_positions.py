@@ -18,9 +18,11 @@ from headrace.mirror.positions import (
     Flow,
     MirrorOffsetCodec,
     Position,
+    check_in_source,
     check_offsets,
     writer_of,
 )
+from headrace.mirror.source_connector import MirrorSourceConnector
 
 PROPS = {"source.cluster.alias": "A", "target.cluster.alias": "B", "topics": "orders"}
 FLOW = Flow("A", "B")
@@ -231,3 +233,27 @@ def test_offsets_that_users_give_are_accepted():
             FLOW.discovery: DISCOVERED,
         },
     )
+
+
+def test_offsets_that_the_source_does_not_have_are_refused_with_what_it_has():
+    """As far as it is known; before the first record, and after the last, is in the log."""
+    place, partitions = TopicPartition("orders", 1), {"orders": (0, 1)}
+    for at in (0, 10):
+        check_in_source({place: Position(at)}, partitions, {place: 10})
+    check_in_source({place: Position(11)}, partitions, {})
+
+    with pytest.raises(OffsetsError, match=r"offset 10 of orders-1 .* at most the offset 9\."):
+        check_in_source({place: Position(11)}, partitions, {place: 10})
+    with pytest.raises(OffsetsError, match="no partition orders-99: it has 2, numbered from 0"):
+        check_in_source({place._replace(partition=99): Position(0)}, partitions, {})
+    with pytest.raises(OffsetsError, match="no partition nope-1: it has no such topic"):
+        check_in_source({place._replace(topic="nope"): Position(0)}, partitions, {})
+
+
+def test_a_source_that_is_away_refuses_no_offset(monkeypatch: pytest.MonkeyPatch):
+    """They may be given before it is there."""
+    monkeypatch.setattr("headrace.mirror.source_connector._CHECK_SECONDS", 0.2)
+    props = {**PROPS, "source.cluster.bootstrap.servers": "127.0.0.1:9"}
+    offsets = {FLOW.partition(TopicPartition("orders", 1)): {"offset": 3}}
+
+    MirrorSourceConnector().check_offsets({**props, "name": "m"}, offsets)

@@ -257,6 +257,13 @@ class SourceConnector(ABC):
         :class:`~headrace.connect.errors.OffsetsError`. *offsets* have the types that the store returns.
         """
 
+    def check_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
+        """Refuse offsets that the source does not have, as far as it can be asked now, with a sentence.
+
+        Called for a request that sets offsets, in a dry run too, after :meth:`validate_offsets`; not when one is undone. May look
+        at the source, but changes nothing. Raises :class:`~headrace.connect.errors.OffsetsError`; not because the source is away.
+        """
+
     def alter_offsets(self, props: Mapping[str, str], offsets: Offsets) -> bool:
         """Change external state before *offsets* are written (KIP-875); ``True`` if they then fit the source.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Self, cast
 from uuid import UUID
@@ -166,6 +166,28 @@ def check_offsets(flow: Flow, offsets: Offsets) -> None:
             continue
         called = f"Source offset {shown(offset)} for source partition {shown(partition)}"
         Position.of(offset, called=called)
+
+
+def check_in_source(
+    positions: Mapping[TopicPartition, Position],
+    partitions: Mapping[str, Collection[int]],
+    ends: Mapping[TopicPartition, int],
+) -> None:
+    """Raise :class:`~headrace.connect.errors.OffsetsError` for *positions* that a source with these *partitions* does not have.
+
+    *partitions* are those of its topics by name, *ends* the ends of their logs, where they are known.
+    """
+    for place, position in positions.items():
+        there = partitions.get(place.topic, ())
+        if place.partition not in there:
+            has = f"it has {len(there)}, numbered from 0" if there else "it has no such topic"
+            raise OffsetsError(f"The source has no partition {place}: {has}.")
+        end = ends.get(place)
+        if end is not None and position.next > end:
+            raise OffsetsError(
+                f"The offset {position.next - 1} of {place} cannot have been copied: the source's log ends at {end}, so the last "
+                f"record there has at most the offset {end - 1}."
+            )
 
 
 class MirrorOffsetCodec(GroupOffsetCodec):

@@ -6,6 +6,7 @@ the driver.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
@@ -17,7 +18,7 @@ from headrace.connect.connector import (
     PlannedConnector,
     PlanRequest,
 )
-from headrace.connect.errors import OffsetsError
+from headrace.connect.errors import OffsetsError, RetriableError, TaskFailedError
 from headrace.connect.group_offsets import OffsetGroup
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
@@ -26,7 +27,7 @@ from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, raise_refused
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import Cluster
+from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
 from headrace.mirror.clients import (
     client_problems,
     isolation,
@@ -37,7 +38,13 @@ from headrace.mirror.clients import (
     worker_cluster,
 )
 from headrace.mirror.planning import FlowPlanner, stored
-from headrace.mirror.positions import Flow, MirrorOffsetCodec, check_offsets
+from headrace.mirror.positions import (
+    Flow,
+    MirrorOffsetCodec,
+    Position,
+    check_in_source,
+    check_offsets,
+)
 from headrace.mirror.scheduler import Scheduler
 from headrace.mirror.settings import GIVEN_TO_ALL, MirrorSourceConfig
 from headrace.mirror.source_logs import SourceLogs
@@ -47,9 +54,29 @@ from headrace.mirror.target import MirrorTarget, TargetClients
 from headrace.mirror.topic_watch import TopicWatch
 from headrace.mirror.upkeep import upkeep
 
+_log = logging.getLogger(__name__)
+
 _CODEC: Final = f"{MirrorOffsetCodec.__module__}:{MirrorOffsetCodec.__qualname__}"
 # A person waits for it.
 _LAG_SECONDS: Final = 10.0
+# As does a request, which has a deadline of its own.
+_CHECK_SECONDS: Final = 5.0
+
+
+def _known_at(
+    source: Cluster, places: Collection[TopicPartition]
+) -> tuple[Mapping[str, Collection[int]], Mapping[TopicPartition, int]]:
+    """The partitions of the topics of *places*, and where their logs end."""
+    deadline = Deadline.after(_CHECK_SECONDS)
+    topics = source.metadata({each.topic for each in places}, deadline).topics
+    partitions = {name: topic.partitions for name, topic in topics.items() if topic.error is None}
+    there = [each for each in places if each.partition in partitions.get(each.topic, ())]
+    level = IsolationLevel.READ_UNCOMMITTED
+    asked = dict.fromkeys(there, LATEST)
+    found = source.list_offsets(asked, deadline, isolation=level) if asked else {}
+    return partitions, {
+        place: each.offset for place, each in found.items() if each.offset is not None
+    }
 
 
 class MirrorSourceConnector(PlannedConnector):
@@ -118,6 +145,27 @@ class MirrorSourceConnector(PlannedConnector):
     def validate_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
         """With MirrorMaker's sentences, and -1 for a partition that is to be copied from its beginning."""
         check_offsets(Flow.of(props), offsets)
+
+    def check_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
+        """That the source has the partitions, and their logs the offsets: MirrorMaker does not look."""
+        flow = Flow.of(props)
+        positions = {
+            place: Position.of(offset)
+            for partition, offset in offsets.items()
+            if offset is not None and (place := flow.place(partition)) is not None
+        }
+        if not positions:
+            return
+        source = source_cluster(MirrorSourceConfig.parse(props))
+        try:
+            partitions, ends = _known_at(source, positions)
+        except (RetriableError, TaskFailedError) as error:
+            # Offsets may be given before the source is there, and what is wrong with it is told when it is read.
+            _log.info("Offsets are not compared with the source: %s", error)
+            return
+        finally:
+            source.close()
+        check_in_source(positions, partitions, ends)
 
     def alter_offsets(self, props: Mapping[str, str], offsets: Offsets) -> bool:
         """Make sure that the remote partitions are there, as an entry is stored for one; compared is at the next start.

@@ -111,6 +111,7 @@ class OffsetChanges:
         offsets = offsets_to_alter(changes)
         hooks = self._hooks(spec)
         hooks.validate(offsets)
+        hooks.check(offsets)
         change = Change(
             operation=Operation.ALTER,
             who=who,

@@ -116,11 +116,23 @@ class OffsetHooks:
 
         *known* are the offsets that the hook may read. Waits at most for the seconds given to the constructor.
         """
+        return self._called(lambda: self._altered(offsets, known))
+
+    def check(self, offsets: Offsets) -> None:
+        """Let the connector refuse *offsets* that the source does not have; changes nothing, and waits as :meth:`alter`."""
+
+        def ask() -> bool:
+            self._spec.connector.check_offsets(self._spec.props, offsets)
+            return True
+
+        self._called(ask)
+
+    def _called(self, hook: Callable[[], bool]) -> bool:
         # A thread of its own, because nothing else ends the wait for a hook that hangs; its late answer is
         # ignored.
         answers = queue.SimpleQueue[_Answer]()
         threading.Thread(
-            target=in_log_context(lambda: answers.put(self._answer(offsets, known))),
+            target=in_log_context(lambda: answers.put(_answer(hook))),
             name=f"headrace-{self._spec.name}-hook",
             daemon=True,
         ).start()
@@ -134,13 +146,10 @@ class OffsetHooks:
             raise self._refusal(answer) from without_secrets(self._spec.secrets, answer)
         return answer
 
-    def _answer(self, offsets: Offsets, known: Mapping[SourcePartition, SourceOffset]) -> _Answer:
+    def _altered(self, offsets: Offsets, known: Mapping[SourcePartition, SourceOffset]) -> bool:
         connector = self._spec.connector
-        try:
-            connector.initialize(_HookContext(known, self._spec.target))
-            return bool(connector.alter_offsets(self._spec.props, offsets))
-        except Exception as error:  # noqa: BLE001 (the waiting thread raises it)
-            return error
+        connector.initialize(_HookContext(known, self._spec.target))
+        return bool(connector.alter_offsets(self._spec.props, offsets))
 
     def _refusal(self, error: Exception) -> ServerError:
         name = self._spec.name
@@ -152,6 +161,13 @@ class OffsetHooks:
                 "modification of offsets"
             )
         return ServerError(f"Failed to modify offsets for source connector {name}")
+
+
+def _answer(hook: Callable[[], bool]) -> _Answer:
+    try:
+        return hook()
+    except Exception as error:  # noqa: BLE001 (the waiting thread raises it)
+        return error
 
 
 def verdict(connector: SourceConnector) -> str:
