@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +19,10 @@ import pytest
 from cli.conftest import Shell
 from cli.test_rest_client import words
 from doubles.thread_engine import ThreadEngine
-from headrace.cli import mirror_process
+from headrace.cli import mirror, mirror_process
 from headrace.cli.mirror_flows import MirrorFile, flow_workers
-from headrace.cli.mirror_process import state_file, state_folder
+from headrace.cli.mirror_process import OpenedFlow, state_file, state_folder
+from headrace.connect.errors import ConnectError
 from headrace.runtime.engine import DataPlane
 from waiting import until
 
@@ -100,7 +103,7 @@ def test_a_signal_ends_all_flows_while_they_wait(
     finally:
         process.kill()
         process.wait()
-    assert "headrace: stopping; once more ends it at once." == log.read_text().splitlines()[-1]
+    assert "headrace: stopping; once more ends it at once." in log.read_text().splitlines()
     assert "has failed" not in log.read_text()
     assert "worker=A->B" in log.read_text()
 
@@ -208,12 +211,22 @@ def test_words_are_completed() -> None:
     assert ["plain,--every"] == words("headrace", "mirror", "status", "--e")
 
 
+@pytest.fixture
+def flow(tmp_path: Path) -> Iterator[OpenedFlow]:
+    """One to B, not started."""
+    file = MirrorFile.read(written(tmp_path))
+    with ExitStack() as opened:
+        workers = flow_workers(file, file.towards(["B"]))
+        [flow] = mirror_process.opened_flows(workers, tmp_path, opened, once=True)
+        yield flow
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(
     ("error", "told"), [(SystemExit(0), "no known reason"), (KeyError("x"), "KeyError: 'x'")]
 )
 def test_a_flow_that_ends_for_any_other_reason_has_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, told: str
+    flow: OpenedFlow, monkeypatch: pytest.MonkeyPatch, error: BaseException, told: str
 ) -> None:
     """No thread ends unseen."""
 
@@ -221,13 +234,9 @@ def test_a_flow_that_ends_for_any_other_reason_has_failed(
         raise error
 
     monkeypatch.setattr(mirror_process, "serving", serving)
-    file = MirrorFile.read(written(tmp_path))
-    with ExitStack() as opened:
-        workers = flow_workers(file, file.towards(["B"]))
-        [flow] = mirror_process.opened_flows(workers, tmp_path, opened, once=True)
-        plane = DataPlane.shared(ThreadEngine())
-        running = mirror_process.RunningFlow(flow, plane, lambda _: None, once=True)
-        assert mirror_process.run_flows([running], lambda: False)
+    plane = DataPlane.shared(ThreadEngine())
+    running = mirror_process.RunningFlow(flow, plane, lambda _: None, once=True)
+    assert mirror_process.run_flows([running], lambda: False)
     assert told in str(running.failure)
 
 
@@ -250,6 +259,73 @@ def test_a_flow_that_does_not_copy_everything_is_reported_now_and_then(
 
     mirror_process.run_flows([flow], lambda: next(asked))
 
-    assert ["The flow A->B does not copy everything: source failed, as logged above"] == (
-        caplog.messages
+    reminded, left = caplog.messages
+    assert "The flow A->B does not copy everything: source failed, as logged above" == reminded
+    assert "The flow A->B has not ended in time." in left
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "failure"),
+    [
+        (ConnectError("away"), logging.INFO, None),
+        (KeyError("x"), logging.ERROR, "KeyError: 'x'"),
+    ],
+)
+def test_what_a_flow_meets_while_it_is_stopped_is_logged(
+    flow: OpenedFlow,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    error: Exception,
+    level: int,
+    failure: str | None,
+) -> None:
+    """That Kafka was not reached by then is no failure; what no one expects is."""
+    running = mirror_process.RunningFlow(
+        flow, DataPlane.shared(ThreadEngine()), lambda _: None, once=False
     )
+
+    def serving(*_: object, **__: object) -> None:
+        running.ask_to_stop()
+        raise error
+
+    monkeypatch.setattr(mirror_process, "serving", serving)
+    with caplog.at_level(logging.INFO):
+        running.start()
+        running.join(30)
+
+    assert failure == running.failure
+    first = caplog.records[0]
+    assert level == first.levelno
+    assert str(error) in caplog.text
+    assert (level == logging.ERROR) == (first.exc_info is not None)
+
+
+@pytest.mark.parametrize(("once", "reached_by"), [((), "--url "), (("--once",), "--mirror ")])
+def test_a_flow_is_reached_by_its_listener_only_where_that_is_open(
+    shell: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    once: tuple[str, ...],
+    reached_by: str,
+) -> None:
+    """With --once it is not."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    file = written(tmp_path, **{"B->A.listeners": f"http://127.0.0.1:{port}"})
+    told = dict[str, str]()
+
+    def running(
+        flow: OpenedFlow, *_: object, command_options: str, **__: object
+    ) -> SimpleNamespace:
+        told[flow.worker.name] = command_options
+        return SimpleNamespace(name=flow.worker.name)
+
+    monkeypatch.setattr(mirror, "RunningFlow", running)
+    monkeypatch.setattr(mirror, "run_flows", lambda *_: False)
+
+    assert 0 == shell("mirror", *once, file, "--state", tmp_path).code
+
+    assert told["A->B"].startswith("--mirror ")
+    assert told["B->A"].startswith(reached_by)

@@ -208,7 +208,10 @@ def test_the_command_that_reaches_a_flow_is_by_its_address_or_its_file(tmp_path:
     file = read(tmp_path, {**FILE, "B->A.enabled": "true", "B->A.listeners": "http://:8084"})
     there, back = flow_workers(file, file.config.flows)
 
-    assert f"--mirror {file.path} --flow 'A->B'" == options_of(file.path, there, None)
+    assert f"--mirror {file.path} --flow 'A->B'" == (
+        options_of(file.path, there, None, answers=False)
+    )
     with_state = f"--mirror {file.path} --flow 'A->B' --state '/my states'"
-    assert with_state == options_of(file.path, there, Path("/my states"))
-    assert "--url http://127.0.0.1:8084" == options_of(file.path, back, None)
+    assert with_state == options_of(file.path, there, Path("/my states"), answers=False)
+    assert "--url http://127.0.0.1:8084" == options_of(file.path, back, None, answers=True)
+    assert options_of(file.path, back, None, answers=False).startswith("--mirror ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from headrace.cli.mirror_status import SeenFlow, WorkerAnswer, status_json, stat
 from headrace.connect.errors import ConnectError
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.flow_status import FlowStatus, PartitionStatus
+from headrace.rest.config import BASIC_AUTH, RestConfig
+from headrace.rest.server import RestServer
 from herder.stage import request
 from waiting import until
 
@@ -89,6 +92,12 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def listening(file: Path, url: str) -> None:
+    """Let its flow have this listener."""
+    with file.open("a") as more:
+        more.write(f"A->B.listeners = {url}\n")
+
+
 def test_clusters_that_are_away_are_reported_with_exit_code_1(shell: Shell, file: Path):
     """For programs, too."""
     ended = shell("mirror", "status", file)
@@ -104,12 +113,58 @@ def test_an_answering_worker_says_what_has_failed(shell: Shell, file: Path, work
     worker.herder.create(request("broken"))
     worker.stage.the_run("broken").end(ConnectError("it is\nbroken"))
     until(lambda: "FAILED" in worker.stage.states("broken").values())
-    with file.open("a") as more:
-        more.write(f"A->B.listeners = {worker.url.rstrip('/')}\n")
+    listening(file, worker.url.rstrip("/"))
     ended = shell("mirror", "status", "--json", file)
     [flow] = ended.json["flows"]
     assert ["broken"] == list(flow["errors"])
     assert "broken" in flow["errors"]["broken"]
+
+
+def test_a_worker_that_answers_only_its_users_is_not_taken_for_none(
+    shell: Shell, file: Path, tmp_path: Path, worker: Worker
+):
+    """The command that asks as one of them is named."""
+    users = tmp_path / "users"
+    users.write_text("me=secret\n")
+    props = {
+        "listeners": "http://127.0.0.1:0",
+        "rest.extension.classes": BASIC_AUTH,
+        "rest.basic.auth.credentials.file": str(users),
+    }
+    server = RestServer(worker.herder, RestConfig.parse(props))
+    server.start()
+    try:
+        url = server.url.rstrip("/")
+        listening(file, url)
+        [flow] = shell("mirror", "status", "--json", file).json["flows"]
+        assert flow["errors"] is None
+        assert f"--url {url} --user NAME" in flow["worker_problem"]
+        assert f"  {flow['worker_problem']}" in shell("mirror", "status", file).out.splitlines()
+    finally:
+        server.close()
+
+
+def test_what_answers_and_is_no_worker_is_reported(
+    shell: Shell, file: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch
+):
+    """Only a connection that is refused means that nothing runs."""
+
+    def fails(*_: object) -> None:
+        raise ConnectError("the disk is full")
+
+    monkeypatch.setattr(worker.herder, "connectors", fails)
+    listening(file, worker.url.rstrip("/"))
+    [flow] = shell("mirror", "status", "--json", file).json["flows"]
+    assert "the disk is full" in flow["worker_problem"]
+
+
+def test_a_worker_that_does_not_run_is_no_problem(shell: Shell, file: Path):
+    """The clusters say how far its flow is."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    listening(file, f"http://127.0.0.1:{port}")
+    [flow] = shell("mirror", "status", "--json", file).json["flows"]
+    assert (None, None) == (flow["errors"], flow["worker_problem"])
 
 
 def test_what_is_wrong_with_the_file_is_reported(shell: Shell, tmp_path: Path):

@@ -224,7 +224,7 @@ def test_offsets_of_a_flow_without_listeners_are_changed_by_its_file(flows: Flow
     with flows.opened(ThreadEngine(slots=2), once=True) as running:
         assert not run_flows(running, lambda: False)
         (source,) = (each for each in flows.workers() if each.name == flows.names["x"])
-        given = shlex.split(options_of(flows.path, source, flows.folder))
+        given = shlex.split(options_of(flows.path, source, flows.folder, answers=False))
         busy = headrace("offsets", "show", *given, SOURCE_CONNECTOR)
     assert busy.returncode == 1
     assert str(flows.folder) in busy.stderr

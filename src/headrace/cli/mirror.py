@@ -16,7 +16,7 @@ import click
 
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
 from headrace.cli.mirror_offsets import options_of
-from headrace.cli.mirror_process import RunningFlow, opened_flows, run_flows, state_folder
+from headrace.cli.mirror_process import RunningFlow, opened_flows, opened_state_folder, run_flows
 from headrace.cli.mirror_status import FlowWatcher, SeenFlow, status_json, status_lines
 from headrace.cli.run import FAILED, Signals, with_log_options
 from headrace.connect.errors import ConfigError
@@ -167,8 +167,7 @@ def _show(flows: Sequence[SeenFlow], now_ms: float, *, as_json: bool, again: boo
 
 
 def _run(file: Path, workers: Sequence[FlowWorker], folder: Path | None, *, once: bool) -> int:
-    states = state_folder(file, folder, os.environ)
-    _make_folder(states, is_own=folder is None)
+    states = opened_state_folder(file, folder, os.environ)
     with ExitStack() as opened:
         flows = opened_flows(workers, states, opened, once=once)
         # Which of the workers describes Spark does not matter: that is the same for all.
@@ -187,7 +186,9 @@ def _run(file: Path, workers: Sequence[FlowWorker], folder: Path | None, *, once
                 plane,
                 to_all(EventLog(_IN_BACKGROUND), start_ahead),
                 once=once,
-                command_options=options_of(file, each.worker, folder),
+                command_options=options_of(
+                    file, each.worker, folder, answers=each.binding is not None
+                ),
             )
             for each in flows
         ]
@@ -195,14 +196,3 @@ def _run(file: Path, workers: Sequence[FlowWorker], folder: Path | None, *, once
         _log.info("Flows: %s", ", ".join(each.name for each in running))
         has_failed = run_flows(running, lambda: signals.came)
     return FAILED if has_failed else signals.code()
-
-
-def _make_folder(states: Path, *, is_own: bool) -> None:
-    if not is_own and not states.is_dir():
-        told = f"The folder {states} does not exist. Create it, or correct the path."
-        raise ConfigError([("--state", told)], where="The command line")
-    try:
-        states.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        told = f"The folder {states} cannot be created: {error.strerror}. Give another one with --state."
-        raise ConfigError([("--state", told)], where="The command line") from error

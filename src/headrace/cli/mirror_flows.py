@@ -12,7 +12,7 @@ from typing import Final
 from headrace.config.config_files import read_worker_file, repeated_keys
 from headrace.config.providers import resolved_in
 from headrace.config.spark_cores import machine_cores
-from headrace.config.worker_config import WorkerConfig, unsupported_keys
+from headrace.config.worker_config import ANYWHERE, WorkerConfig, unsupported_keys
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
 from headrace.mirror.dedicated import (
@@ -39,7 +39,6 @@ _INTERNAL_REST: Final = "dedicated.mode.enable.internal.rest"
 _FOR_ALL: Final = (_SLOTS, "spark.", "plugin.", _STATE_FILE)
 _SPARKS: Final = ("spark.master", "spark.remote")
 _FEWEST_SLOTS: Final = 2
-_ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 (not bound, but replaced)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +104,15 @@ class FlowWorker:
 
     @property
     def url(self) -> str | None:
-        """Where its worker should answer on this machine, or elsewhere."""
+        """Where its worker answers while it runs: its first listener, by this machine's address if that is on all interfaces.
+
+        ``None`` without listeners, and if the port is any free one.
+        """
         if not self.answers:
             return None
         listener = Listener.parsed(RestConfig.parse(self.config.originals).listeners[0])
-        host = "127.0.0.1" if listener.host in _ANYWHERE else listener.host
+        is_anywhere = not listener.host or listener.host in ANYWHERE
+        host = "127.0.0.1" if is_anywhere else listener.host
         return f"{listener.protocol}://{in_url(host)}:{listener.port}" if listener.port else None
 
     @property

@@ -2,78 +2,83 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import httpx
+
 from headrace.cli.mirror_flows import FlowWorker, MirrorFile, flow_workers
-from headrace.cli.mirror_process import state_file, state_folder
+from headrace.cli.mirror_process import opened_state_folder, state_file
+from headrace.cli.rest_client import RestClient
 from headrace.connect.errors import ConfigError
-from headrace.herder.answers import TargetState
+from headrace.herder.protocol import Herder
 from headrace.observe.log_format import configure_logging
+from headrace.rest.app import App, HandlerThreads, herder_routes
+from headrace.rest.bodies import RequestBodies
 from headrace.rest.config import RestConfig
-from headrace.rest.listeners import Binding
-from headrace.rest.server import RestServer
-from headrace.storage.sqlite import SqliteStorage
-from headrace.worker import serving, stored
+from headrace.rest.connections import Connections
+from headrace.worker import stopped
 
-_HERE: Final = {"listeners": "http://127.0.0.1:0"}
+# Requests need one, and their answers name it; nothing listens there.
+_HERE: Final = "http://localhost"
 
 
-def options_of(file: Path, flow: FlowWorker, folder: Path | None) -> str:
+def options_of(file: Path, flow: FlowWorker, folder: Path | None, *, answers: bool) -> str:
     """The options by which ``headrace offsets`` reaches the connectors of *flow*, as a shell takes them. Pure.
 
-    *folder* is that of the state files, if one was given.
+    *folder* is that of the state files, if one was given; *answers* says whether the flow's listeners are open while it
+    runs.
     """
-    if (url := flow.url) is not None:
+    if answers and (url := flow.url) is not None:
         return f"--url {shlex.quote(url)}"
     state = "" if folder is None else f" --state {shlex.quote(str(folder.absolute()))}"
     return f"--mirror {shlex.quote(str(file.absolute()))} --flow {shlex.quote(flow.name)}{state}"
 
 
 @contextmanager
-def stopped_flow(file: Path, name: str | None, folder: Path | None) -> Generator[str]:
-    """The URL, on this machine, of the worker of a flow of *file*, none of whose connectors runs meanwhile.
+def stopped_flow(file: Path, name: str | None, folder: Path | None) -> Generator[RestClient]:
+    """A client of the worker of a flow of *file*, none of whose connectors runs meanwhile.
 
-    *name* may be left out where the file enables one flow only. The states that its connectors were in are theirs again
-    afterwards. Raises :class:`~headrace.connect.errors.ConfigError` while another process runs the flow.
+    *name* may be left out where the file enables one flow only. The worker is in this process, and no other one reaches it.
+    That the connectors are stopped is not stored: however the process ends, they are in the states that they were in. Raises
+    :class:`~headrace.connect.errors.ConfigError` while another process runs the flow with the same state folder.
     """
     configure_logging("WARNING", as_json=False)
     read = MirrorFile.read(file)
     flow = _chosen(file, flow_workers(read, read.config.flows), name)
-    states = state_folder(file, folder, os.environ)
-    states.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as opened:
-        storage = SqliteStorage(state_file(states, flow.name))
-        opened.callback(storage.close)
-        before = storage.configs.connectors()
-        herder = opened.enter_context(
-            serving(
-                flow.config,
-                state_file=storage,
-                emit=lambda _: None,
-                worker_id=flow.name,
-                validated=flow.connectors,
-            )
+    states = opened_state_folder(file, folder, os.environ)
+    with (
+        stopped(flow.config, flow.connectors, state_file=state_file(states, flow.name)) as herder,
+        RestClient(_HERE, transport=_InThisProcess(herder)) as client,
+    ):
+        yield client
+
+
+class _InThisProcess(httpx.BaseTransport):
+    """Has a herder answer requests as a worker's listeners do, of which there are none. Used by one thread."""
+
+    def __init__(self, herder: Herder) -> None:
+        app = App(
+            routes=herder_routes(herder),
+            threads=HandlerThreads(herder.stage),
+            bodies=RequestBodies(RestConfig.parse({}).max_body_bytes),
+            connections=Connections(),
         )
-        herder.start_only(
-            [replace(each, target_state=TargetState.STOPPED) for each in stored(flow.connectors)]
-        )
-        rest = RestConfig.parse(_HERE)
-        binding = Binding.of(rest)
-        server = RestServer(herder, rest, binding=binding)
-        server.start()
-        try:
-            yield binding.url
-        finally:
-            herder.refuse_waiting()
-            server.close()
-            for each in stored(flow.connectors):
-                storage.configs.put_connector(before.get(each.name, each))
+        self._transport = httpx.ASGITransport(app)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The answer, with its whole body."""
+        return asyncio.run(self._answer(request))
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._transport.handle_async_request(request)
+        body = await answer.aread()
+        return httpx.Response(answer.status_code, headers=answer.headers, content=body)
 
 
 def _chosen(file: Path, flows: Sequence[FlowWorker], name: str | None) -> FlowWorker:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from headrace.cli.mirror_flows import FlowWorker
 from headrace.config.config_files import ConnectorFile
 from headrace.config.state_file import own_state
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConfigError, ConnectError
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.startup import create_or_update
 from headrace.herder.statuses import connector_snapshots
@@ -43,6 +43,23 @@ _REMIND_SECONDS: Final = 600.0
 def state_folder(file: Path, chosen: Path | None, environ: Mapping[str, str]) -> Path:
     """The folder of the flows' state files: as *chosen*, or one for each *file* below the user's state directory. Pure."""
     return own_state(file, environ) if chosen is None else chosen
+
+
+def opened_state_folder(file: Path, chosen: Path | None, environ: Mapping[str, str]) -> Path:
+    """The same folder, which is created unless it was *chosen*: that name may be misspelt.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for one that does not exist, or cannot be created.
+    """
+    folder = state_folder(file, chosen, environ)
+    if chosen is not None and not folder.is_dir():
+        told = f"The folder {folder} does not exist. Create it, or correct the path."
+        raise ConfigError([("--state", told)], where="The command line")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        told = f"The folder {folder} cannot be created: {error.strerror}. Give another one with --state."
+        raise ConfigError([("--state", told)], where="The command line") from error
+    return folder
 
 
 def state_file(folder: Path, flow: str) -> Path:
@@ -167,11 +184,12 @@ class RunningFlow:
         return None
 
     def _reason(self, error: Exception) -> str | None:
-        if self._stopping.is_set():
-            # One that is stopped before it has reached Kafka ends with an error, too.
-            return None
         if isinstance(error, ConnectError):
-            return str(error)
+            if not self._stopping.is_set():
+                return str(error)
+            # One that is stopped before it has reached Kafka ends with an error, too.
+            _log.info("The flow %s was being stopped when it ended: %s", self.name, error)
+            return None
         _log.error("The flow %s has met an error that is not expected", self.name, exc_info=error)
         return f"{type(error).__name__}: {error}"
 
@@ -246,6 +264,11 @@ def run_flows(flows: Sequence[RunningFlow], is_asked_to_stop: Callable[[], bool]
         deadline = time.monotonic() + max(each.grace for each in flows) + LEAVE_SECONDS
         for each in flows:
             each.join(max(0.0, deadline - time.monotonic()))
+            if not each.has_ended:
+                _log.warning(
+                    "The flow %s has not ended in time. What its tasks have not committed is copied again by the next run.",
+                    each.name,
+                )
     return any(each.failure for each in flows)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from headrace.cli.connectors import Status
 from headrace.cli.explain import offsets_in_topic
 from headrace.cli.mirror_flows import FlowWorker
-from headrace.cli.rest_client import RestClient, WorkerError
+from headrace.cli.rest_client import LoginError, NoWorkerError, RestClient, WorkerError
 from headrace.cli.table import table
 from headrace.mirror.dedicated import SOURCE_CONNECTOR
 from headrace.mirror.flow_status import FlowReader, FlowStatus, FormerOffsets, PartitionStatus
@@ -33,9 +33,10 @@ class _Expanded(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerAnswer:
-    """What the worker of a flow says: why its connectors have failed, by their names."""
+    """What the worker of a flow says: why its connectors have failed, by their names; or why it could not be asked."""
 
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +113,17 @@ def _worker_answer(url: str | None) -> WorkerAnswer | None:
         with RestClient(url, seconds=_WORKER_SECONDS) as worker:
             answer = worker.get("connectors", expand="status")
             found = worker.understood(answer, dict[str, _Expanded])
-    except WorkerError:
-        # That nothing runs, or not here, is no problem of this command.
+    except NoWorkerError:
+        # That nothing runs is no problem of this command.
         return None
+    except LoginError:
+        told = (
+            f"The worker at {url} answers only its users: 'headrace connectors status --url {url} --user NAME' shows what "
+            "has failed."
+        )
+        return WorkerAnswer(problem=told)
+    except WorkerError as error:
+        return WorkerAnswer(problem=str(error))
     return WorkerAnswer(
         errors={
             name: error
@@ -150,6 +159,8 @@ def status_lines(flows: Sequence[SeenFlow]) -> Iterator[str]:
         for problem in flow.status.problems:
             yield f"  {problem}"
         if flow.worker is not None:
+            if flow.worker.problem is not None:
+                yield f"  {flow.worker.problem}"
             for name, error in flow.worker.errors.items():
                 yield f"  {name} has failed: {error}"
     if not flows:
@@ -188,12 +199,14 @@ def status_json(flows: Sequence[SeenFlow], now_ms: float) -> dict[str, object]:
 
 
 def _flow_json(flow: SeenFlow) -> dict[str, object]:
+    worker = flow.worker
     return {
         "flow": flow.status.flow,
         "lag": flow.lag,
         "seconds": _rounded(flow.seconds),
         "problems": list(flow.status.problems),
-        "errors": None if flow.worker is None else dict(flow.worker.errors),
+        "errors": None if worker is None or worker.problem else dict(worker.errors),
+        "worker_problem": None if worker is None else worker.problem,
         "partitions": [
             {
                 "topic": each.place.topic,

@@ -1,4 +1,4 @@
-"""The client of a worker's REST API; the only module of the command line that uses HTTP."""
+"""The client of a worker's REST API; the only module of the command line that connects to one."""
 
 from __future__ import annotations
 
@@ -39,6 +39,13 @@ def _listed(names: Collection[str]) -> str:
     return ", ".join(map(one_line, names))
 
 
+def _is_refused(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, ConnectionRefusedError):
+        # httpx's library takes the cause away.
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 Form = TypeVar("Form")
 Query = Mapping[str, str | Sequence[str]]
 
@@ -56,15 +63,28 @@ class WorkerError(ConnectError):
     """The worker refused the request, with its own message, or could not be reached."""
 
 
+class LoginError(WorkerError):
+    """The worker answers only its users, and this is none of them."""
+
+
+class NoWorkerError(WorkerError):
+    """Nothing listens at the worker's address: its machine has refused the connection."""
+
+
 class RestClient:
     """A client of the worker at *url*, which contains no user; *login* is a user and a password.
 
-    Waits for an answer for *seconds*, for a connection for five at most. Used by one thread, as a context manager.
-    Every method raises :class:`WorkerError`.
+    Waits for an answer for *seconds*, for a connection for five at most. With *transport* there is no connection: it gets
+    the requests. Used by one thread, as a context manager. Every method raises :class:`WorkerError`.
     """
 
     def __init__(
-        self, url: str, *, login: tuple[str, str] | None = None, seconds: float = _ANSWER_SECONDS
+        self,
+        url: str,
+        *,
+        login: tuple[str, str] | None = None,
+        seconds: float = _ANSWER_SECONDS,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         self._seconds = seconds
@@ -73,7 +93,7 @@ class RestClient:
         # Certificates are loaded for TLS only: it takes half of a command's time.
         has_tls = self.url.lower().startswith("https:")
         timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
-        self._http = httpx.Client(auth=login, timeout=timeout, verify=has_tls)
+        self._http = httpx.Client(auth=login, timeout=timeout, verify=has_tls, transport=transport)
 
     def __enter__(self) -> Self:
         return self
@@ -135,7 +155,8 @@ class RestClient:
                 method, url, content=content, headers=headers, params=query or None
             )
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
-            raise WorkerError(
+            kind = NoWorkerError if _is_refused(error) else WorkerError
+            raise kind(
                 f"The worker at {self.url} cannot be reached: {error}. Start one with 'headrace run', or "
                 "choose another with --url or HEADRACE_URL."
             ) from error
@@ -156,7 +177,8 @@ class RestClient:
         if not isinstance(message, str):
             raise self._not_a_worker(f"HTTP {answer.status_code} without a message")
         hint = self._hint(answer.status_code, message, path)
-        raise WorkerError(f"{message.rstrip('.')}. {hint}" if hint else message)
+        kind = LoginError if answer.status_code == _UNAUTHORIZED else WorkerError
+        raise kind(f"{message.rstrip('.')}. {hint}" if hint else message)
 
     def _hint(self, status: int, message: str, path: tuple[str, ...]) -> str | None:
         """Advice that the worker's own message does not give."""
@@ -182,7 +204,7 @@ class RestClient:
         except ValueError:
             if answer.status_code == _UNAUTHORIZED:
                 # Kafka Connect's answer is plain text.
-                raise WorkerError(f"{answer.text.strip()} {_LOGIN}") from None
+                raise LoginError(f"{answer.text.strip()} {_LOGIN}") from None
             raise self._not_a_worker(f"HTTP {answer.status_code}, which is not JSON") from None
 
     def _not_a_worker(self, what: str) -> WorkerError:

@@ -100,8 +100,11 @@ def with_worker_or_flow(
             return
         # With all that a worker is made of, which a client does not load.
         module = importlib.import_module("headrace.cli.mirror_offsets")
-        with module.stopped_flow(mirror, flow, state) as url:
-            called(*arguments, **{**options, "url": url, "user": None})
+        # Those of a worker that answers elsewhere.
+        del options["url"], options["user"]
+        as_json = bool(options.pop("as_json"))
+        with module.stopped_flow(mirror, flow, state) as worker:
+            command(CommandContext(worker=worker, as_json=as_json), *arguments, **options)
 
     return with_flow
 

@@ -24,8 +24,9 @@ from headrace.kafka.client_config import (
 )
 from headrace.task.connector_spec import Delivery, PluginChoice
 
-# Slots are given this address, so it has to be one that can be connected to.
-_ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
+ANYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 (not bound)
+"""The addresses of all interfaces, at which a listener can be bound, and to which no one can connect."""
+
 _LAST_PORT = 65_535
 OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
 """Prefixes of a connector's keys that override the worker's settings of its clients."""
@@ -68,7 +69,8 @@ def listener(value: str) -> str | None:
     host, _, port = value.rpartition(":")
     if not host or not port.isdecimal() or int(port) > _LAST_PORT:
         return "It must be host:port, with port 0 for a free one"
-    if host in _ANYWHERE:
+    if host.strip("[]") in ANYWHERE:
+        # Slots connect to it.
         return "Name an address at which tasks can reach this worker"
     return None
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from headrace.runtime.engine import DataPlane
 from headrace.worker.data_plane import spark_engine
-from headrace.worker.standalone import running, serving, stored
+from headrace.worker.standalone import running, serving, stopped, stored
 
-__all__ = ["DataPlane", "running", "serving", "spark_engine", "stored"]
+__all__ = ["DataPlane", "running", "serving", "spark_engine", "stopped", "stored"]

@@ -1,4 +1,4 @@
-"""A standalone worker's herder, put together: to answer requests, or to run given connectors to their end."""
+"""A standalone worker's herder, put together: to answer requests, to run given connectors to their end, or to hold them stopped."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.herder.answers import TargetState
 from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.topics import ActiveTopics
@@ -23,7 +24,8 @@ from headrace.offsets.administration import OffsetChanges
 from headrace.plugins import PluginConnectorValidator, SqlCheck, ValidatedConnector, no_sql_check
 from headrace.runtime.engine import DataPlane, Engine
 from headrace.runtime.services import RunSpec
-from headrace.storage.protocols import StoredConnector
+from headrace.storage.memory import MemoryConfigStore, MemoryStatusStore
+from headrace.storage.protocols import ConfigStore, StatusStore, StoredConnector
 from headrace.storage.sqlite import SqliteStorage
 from headrace.worker.data_plane import LazyEngine, foreign_modules, lazy_engine
 from headrace.worker.services import (
@@ -107,6 +109,33 @@ def running(
         yield herder
 
 
+@contextmanager
+def stopped(
+    config: WorkerConfig, connectors: Sequence[ValidatedConnector], *, state_file: Path
+) -> Generator[StandaloneHerder]:
+    """A herder of *connectors* alone, all of them stopped, so that their offsets can be changed; it runs none.
+
+    That they are stopped is not stored: however the process ends, the state file has the connectors in the states that they
+    were in. Raises as :func:`running`.
+    """
+    with ExitStack() as opened:
+        storage = SqliteStorage(state_file)
+        opened.callback(storage.close)
+        herder = _Worker(
+            config=config,
+            storage=storage,
+            worker_id=own_worker_id(),
+            emit=lambda _: None,
+            data_plane=DataPlane.of(lazy_engine(config)),
+            validated=connectors,
+            stores_connectors=False,
+        ).herder(opened)
+        herder.start_only(
+            [replace(each, target_state=TargetState.STOPPED) for each in stored(connectors)]
+        )
+        yield herder
+
+
 def stored(connectors: Sequence[ValidatedConnector]) -> list[StoredConnector]:
     """*connectors* as they are stored when they are to run."""
     return [StoredConnector(name=each.name, config=each.given) for each in connectors]
@@ -123,6 +152,7 @@ class _Worker:
     data_plane: DataPlane
     validated: Sequence[ValidatedConnector] = ()
     once: bool = False
+    stores_connectors: bool = True
 
     def herder(self, opened: ExitStack) -> StandaloneHerder:
         """The herder; *opened* closes it, and what it opens."""
@@ -143,9 +173,10 @@ class _Worker:
 
     def _local_services(self, group_id: str) -> LocalServices:
         config, storage = self.config, self.storage
+        configs, statuses = self._connector_stores()
         return LocalServices(
-            configs=storage.configs,
-            statuses=storage.statuses,
+            configs=configs,
+            statuses=statuses,
             topics=storage.topics,
             validator=PluginConnectorValidator(
                 config, group_id, validated=self.validated, sql=_sql_check(self.data_plane.engine)
@@ -159,6 +190,11 @@ class _Worker:
             together=storage.together,
             unsettled=partial(_unsettled, storage),
         )
+
+    def _connector_stores(self) -> tuple[ConfigStore, StatusStore]:
+        if self.stores_connectors:
+            return self.storage.configs, self.storage.statuses
+        return MemoryConfigStore(), MemoryStatusStore()
 
 
 def _sql_check(engine: Engine) -> SqlCheck:
