@@ -420,6 +420,22 @@ def test_a_remote_topic_is_gone_only_when_a_second_answer_says_so(flow: TwoClust
     assert flow.failure is None
 
 
+def test_what_was_copied_before_is_not_known_while_brokers_do_not_know_the_ranges_topic(
+    flow: TwoClusters,
+):
+    """A remote topic that is missing may have been deleted: it is not created meanwhile."""
+    flow.stored = {FLOW.discovery: DISCOVERED}
+    ranges = "mm2-offset-ranges.A.internal"
+    flow.target.create(ranges, Log())
+    # Twice asked for the remote topic; then twice for the ranges, which were there with the second answer.
+    flow.target.unknown = [{"A.t"}, {"A.t"}, {ranges}, {ranges}]
+
+    with pytest.raises(RetriableError, match="says what was copied before, is not known"):
+        flow.plan()
+    assert "A.t" not in flow.target.topics
+    assert [{T0: 0}, {T1: 10}] == flow.shares()
+
+
 def test_other_partitions_are_stored_before_one_stops(flow: TwoClusters):
     """The failure comes with each plan."""
     flow.target.create("A.t", Log(0, 5), Log())

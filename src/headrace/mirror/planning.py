@@ -307,8 +307,8 @@ class FlowPlanner:
     ) -> dict[TopicPartition, PartitionSplit]:
         """Those of *splits* whose remote topic is there; it is created and grown, but where the settings forbid it."""
         topics = {place.topic for place in splits}
-        copied = self._copied_of(splits, found)
         self._target.ensure_internal()
+        copied = self._copied_of(splits, found)
         self._check_two_clusters()
         gone = self._target.ensure({each: self._source.partitions(each) for each in topics}, copied)
         for topic in topics:
