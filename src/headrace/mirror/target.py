@@ -109,8 +109,9 @@ class MirrorTarget:
     def copied_before(self, topics: Collection[str]) -> frozenset[str]:
         """Those of the source's *topics* whose remote topics are gone, and that were copied as far as offset ranges say.
 
-        A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept. Raises
-        :class:`~headrace.connect.errors.RetriableError` until the ranges are read to their end; each call reads on.
+        A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept. Asked where the group
+        has an entry for the ranges' own topic, which is there then. Raises
+        :class:`~headrace.connect.errors.RetriableError` until they are read to their end; each call reads on.
         """
         gone = self._without_remote(topics)
         return self._topics_in_ranges() & gone if gone else frozenset()
@@ -145,9 +146,13 @@ class MirrorTarget:
                 error,
             )
         else:
-            if not self._ranges.is_complete:
+            if not (self._ranges.is_there and self._ranges.is_complete):
+                is_there = self._ranges.is_there
+                found = (
+                    "was not read to its end in time" if is_there else "is not known to the brokers"
+                )
                 raise RetriableError(
-                    f"The topic {topic}, which says what was copied before, was not read to its end in time."
+                    f"The topic {topic}, which says what was copied before, {found}; it is tried again."
                 )
         self._ranges.close()
         self._ranges = None
