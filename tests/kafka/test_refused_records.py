@@ -89,6 +89,12 @@ def test_what_does_not_say_where_it_is_cannot_be_refused_alone() -> None:
         refused_unsent(three(), CorruptBatchError(PLACE, -1, "no one knows"), 0)
 
 
+def test_a_damaged_batch_that_is_sent_in_part_is_an_error() -> None:
+    """No position lies within it: what is sent may not be committed."""
+    with pytest.raises(CorruptBatchError, match="its checksum is wrong"):
+        refused_unsent(three(), DAMAGED, 7)
+
+
 def test_of_a_refused_batch_the_broker_may_take_the_other_records() -> None:
     """Where it has said which are the reason; source offsets may have gaps."""
     runs = [SourceRun(100, 2), SourceRun(200, 3)]

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from headrace.connect.group_offsets import GroupEntry
-from headrace.kafka.batches.headers import BatchHeader
+from headrace.kafka.batches.headers import DELETE_HORIZON, LOG_APPEND_TIME, BatchHeader
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import PartitionMetadata, TopicMetadata
 from headrace.kafka.wire.fetcher import FetchedRecords
@@ -155,8 +155,8 @@ def fetched(at: int, *headers: BatchHeader) -> FetchedRecords:
 def test_the_time_is_that_of_the_first_batch_at_or_behind_the_position():
     """The broker's own where it has set one, and the last record's where the base is no time."""
     assert 20 == first_time(fetched(5, header(4, 10), header(6, 20), header(7, 30)))
-    assert 99 == first_time(fetched(5, header(6, 20, attributes=0x08)))
-    assert 99 == first_time(fetched(5, header(6, 20, attributes=0x40)))
+    assert 99 == first_time(fetched(5, header(6, 20, attributes=LOG_APPEND_TIME)))
+    assert 99 == first_time(fetched(5, header(6, 20, attributes=DELETE_HORIZON)))
     assert first_time(fetched(5, header(6, -1))) is None
     assert first_time(fetched(5)) is None
 

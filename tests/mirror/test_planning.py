@@ -32,6 +32,17 @@ def failure(flow: TwoClusters) -> str:
     return flow.failure
 
 
+def watching(flow: TwoClusters, *, interval: float | None = None) -> TopicWatch:
+    """What ends the slots of *flow* for a plan that is due."""
+    return TopicWatch(
+        cast("Any", flow.source),
+        flow.copied,
+        lambda: flow.planner.seen,
+        interval_seconds=interval,
+        clock=flow.clock,
+    )
+
+
 @pytest.fixture
 def flow() -> TwoClusters:
     """With a topic of two partitions that have records."""
@@ -164,6 +175,20 @@ def test_positions_are_committed_again_at_a_quarter_of_their_retention(flow: Two
     assert before == flow.plan().offsets
 
 
+def test_a_plan_that_is_due_while_all_is_copied_is_asked_for_once(flow: TwoClusters):
+    """Also where topics are not looked for, so that nothing else is done."""
+    flow.admin.retention_minutes = "8"
+    flow.set(refresh_topics_enabled="false")
+    flow.copy()
+    flow.shares()
+    watch = watching(flow)
+    for _ in range(2):
+        assert not watch.is_due()
+        flow.clock.now += 121
+        assert watch.is_due()
+        assert flow.plan().offsets
+
+
 def test_positions_whose_remote_partition_is_gone_are_not_committed_again(flow: TwoClusters):
     """They would spoil the transaction of all."""
     flow.source.create("u", Log(0, 1))
@@ -246,13 +271,7 @@ def test_a_partition_that_has_stopped_is_looked_at_again_while_others_are_follow
     flow.copy()
     first, second = flow.source.topics["t"].values()
     first.start, first.end, second.end = 60, 61, 25
-    watch = TopicWatch(
-        cast("Any", flow.source),
-        flow.copied,
-        lambda: flow.planner.seen,
-        interval_seconds=3600,
-        clock=flow.clock,
-    )
+    watch = watching(flow, interval=3600)
     for _ in range(2):
         assert [{T1: 20}] == [share for share in flow.shares() if share]
         flow.clock.now += 299
@@ -289,6 +308,53 @@ def test_a_partition_that_a_task_cannot_read_does_not_stop_the_others(flow: TwoC
     flow.shares()
     flow.put(T0, flow.position(T0)._replace(next=50))
     assert ([], None) == (flow.shares(), flow.failure)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"refresh_topics_enabled": "false"}, {"refresh_topics_interval_seconds": "5"}]
+)
+def test_what_stops_while_nothing_else_moves_is_tried_every_five_minutes(
+    flow: TwoClusters, settings: dict[str, str]
+):
+    """Not seldom or often as topics are listed: each try is a micro-batch."""
+    flow.set(**settings)
+    flow.shares()
+    flow.put(T1, flow.position(T1)._replace(next=20))
+    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    tries = 0
+    for _ in range(120):
+        tried = T0 in {place for share in flow.shares() for place in share}
+        tries += tried
+        if tried:
+            flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+        flow.clock.now += 10
+
+    assert 3 == tries
+
+
+def test_a_topic_that_is_left_out_while_nothing_else_moves_is_tried_every_five_minutes(
+    flow: TwoClusters,
+):
+    """One of the source that is there again, and one that the target takes after all."""
+    flow.set(refresh_topics_enabled="false", mirror_on_removed="fail")
+    flow.source.create("u", Log(0, 5))
+    flow.source.create("v", Log(0, 5))
+    flow.admin.refused["A.u"] = "Kafka refused the creation of topic 'A.u'."
+    flow.copy()
+    flow.source.delete("v")
+    flow.shares()
+    assert flow.failure is not None
+    assert "'A.u'" in flow.failure
+    assert "Of the topic v" in flow.failure
+
+    flow.admin.refused.clear()
+    flow.source.create("v", Log(0, 5))
+    assert [] == flow.shares()
+    flow.clock.now += 301
+    assert U0 in {place for share in flow.shares() for place in share}
+    assert flow.failure is not None
+    assert "The topic v was deleted and created again" in flow.failure
+    assert "Of the topic v" not in flow.failure
 
 
 def test_a_partition_that_a_task_could_not_read_is_copied_from_where_a_user_says(
@@ -418,6 +484,22 @@ def test_a_remote_topic_is_gone_only_when_a_second_answer_says_so(flow: TwoClust
         flow.shares()
     assert 50 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
     assert flow.failure is None
+
+
+def test_what_was_copied_before_is_not_known_while_brokers_do_not_know_the_ranges_topic(
+    flow: TwoClusters,
+):
+    """A remote topic that is missing may have been deleted: it is not created meanwhile."""
+    flow.stored = {FLOW.discovery: DISCOVERED}
+    ranges = "mm2-offset-ranges.A.internal"
+    flow.target.create(ranges, Log())
+    # Twice asked for the remote topic; then twice for the ranges, which were there with the second answer.
+    flow.target.unknown = [{"A.t"}, {"A.t"}, {ranges}, {ranges}]
+
+    with pytest.raises(RetriableError, match="says what was copied before, is not known"):
+        flow.plan()
+    assert "A.t" not in flow.target.topics
+    assert [{T0: 0}, {T1: 10}] == flow.shares()
 
 
 def test_other_partitions_are_stored_before_one_stops(flow: TwoClusters):

@@ -44,3 +44,25 @@ def test_a_job_that_fails_is_told_at_first_and_at_its_end(caplog: pytest.LogCapt
     failed = "Connector m: the sync failed, and is tried again: no answer in place"
     assert [f"{failed} 1", f"{failed} 4", f"{failed} 7"] == told[:-1]
     assert "Connector m: the sync succeeded after all" == told[-1]
+
+
+def test_an_error_that_nobody_expects_is_told_once_with_its_trace(
+    caplog: pytest.LogCaptureFixture,
+):
+    """As often as any other."""
+    caplog.set_level("INFO")
+    left = [ValueError("none of ours")] * 5
+
+    def job() -> None:
+        if left:
+            raise left.pop()
+
+    clock = partial(next, count(0.0, 61.0))
+    scheduler = Scheduler("m", [Scheduled("the sync", job)], clock=clock)
+    scheduler.start()
+    until(lambda: "after all" in caplog.text)
+
+    first, last = caplog.records
+    told = "Connector m: the sync failed, and is tried again: none of ours"
+    assert (told, True) == (first.getMessage(), first.exc_info is not None)
+    assert "Connector m: the sync succeeded after all" == last.getMessage()

@@ -140,3 +140,36 @@ def test_the_thread_asks_for_plans_and_waits_for_a_source_that_is_away(
     until(lambda: failed)
     made.watch.stop()
     assert "no" == str(failed[0])
+
+
+def test_an_error_that_nobody_expects_fails_the_connector():
+    """No plan would be asked for any more, and nobody would know."""
+    made, failed = Watched(interval=0.001), list[Exception]()
+    made.watch._clock = __import__("time").monotonic
+    made.seen = made.seen._replace(due_at=None)
+    error = ConnectionError("none of ours")
+    made.cluster.metadata_failures = [error]
+    made.watch.start("m", lambda: None, failed.append)
+    until(lambda: failed)
+
+    assert [error] == failed
+
+
+def test_topics_are_listed_again_when_the_source_has_answered(caplog: pytest.LogCaptureFixture):
+    """Not when a look at the clock is enough; the next failure is of the same outage."""
+    caplog.set_level("INFO")
+    made = Watched(interval=1.0)
+    made.seen = made.seen._replace(due_at=None)
+    made.watch._clock = __import__("time").monotonic
+    made.cluster.metadata_failures = [RetriableError("no one is there")] * 2
+    asked = list[int]()
+    made.watch.start("m", lambda: asked.append(1), lambda _: None)
+    until(lambda: "no one is there" in caplog.text)
+    made.seen = made.seen._replace(due_at=0.0)
+    until(lambda: asked)
+    assert "listed again" not in caplog.text
+
+    made.seen = made.seen._replace(due_at=None)
+    until(lambda: "listed again" in caplog.text)
+    made.watch.stop()
+    assert 1 == caplog.text.count("no one is there")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.connect.connector import Plan, PlanRequest
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
 from headrace.observe.events import ConnectorFailedInPart, Replanned, TaskFailed, Waiting
@@ -47,6 +47,25 @@ def test_the_next_plan_is_told_of_it_once_and_the_others_are_read() -> None:
     assert 3 == len(desk.engine.tickets)
     assert 1 == len(desk.heard(ConnectorFailedInPart))
     assert [] == [*desk.heard(TaskFailed), *desk.heard(Replanned), *desk.heard(Waiting)]
+
+
+def test_a_plan_that_raised_is_told_of_it_again() -> None:
+    """The connector may not have taken note of it."""
+    asked = list[PlanRequest]()
+    lost = TaskFailedError(CORRUPT)
+    plans = iter([plan_of(ONE), RetriableError("The source is away."), Plan(failure=lost)])
+
+    def plan(request: PlanRequest) -> Plan:
+        asked.append(request)
+        made = next(plans)
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+    run = Desk(lambda *_: FAILED, plan).run()
+
+    assert [{}, {ONE: CORRUPT}, {ONE: CORRUPT}] == [each.failed for each in asked]
+    assert CORRUPT == str(run.failure)
 
 
 def test_a_plan_that_reads_it_again_at_once_fails_the_connector() -> None:

@@ -82,7 +82,8 @@ class PlanRequest:
     *offsets* are the committed ones, read after every older owner was fenced. *unnamed* are entries of the connector's
     consumer group (:meth:`SourceConnector.offset_group`) that its codec has not made: others have written them.
     *failed* are the source partitions that tasks could not read on since the last plan
-    (:class:`~headrace.connect.errors.PartitionError`), and why: they are said once, and may not be in the shares of this plan.
+    (:class:`~headrace.connect.errors.PartitionError`), and why: they are said once, but again after a ``plan`` that raised, and may
+    not be in the shares of this plan.
     """
 
     slots: int

@@ -174,8 +174,9 @@ class TaskFailedError(ConnectError):
 class PartitionError(TaskFailedError):
     """The source partition *partition* cannot be read on, and others can.
 
-    Raised by ``poll`` of a planned connector's task, after it has returned everything that comes before. That is committed, the
-    tasks of the micro-batch end, and the connector is asked for a plan without the partition
+    Raised by ``poll`` of a planned connector's task, after it has returned everything that comes before; and by the runtime, when a
+    record batch that ``poll`` has returned unopened turns out to be damaged. What comes before is committed, the tasks of the
+    micro-batch end, and the connector is asked for a plan without the partition
     (:attr:`~headrace.connect.connector.PlanRequest.failed`). A task of a polled connector fails.
     """
 

@@ -172,7 +172,8 @@ class Unsent(NamedTuple):
 def refused_unsent(batches: EncodedBatches, error: RefusedError, reached: int) -> Unsent:
     """What of *batches*, which are sent up to the source offset *reached*, comes before the records of *error*, these, and the rest.
 
-    Raises *error* where it does not say which records it is about.
+    Raises *error* where it does not say which records it is about, or where some of a damaged batch are sent: no position that
+    could be committed lies behind them.
     """
     index = _index(batches, error.offset)
     if index is None:
@@ -186,7 +187,9 @@ def refused_unsent(batches: EncodedBatches, error: RefusedError, reached: int) -
         if records is not None and records.num_rows != 1:
             raise error
     else:
-        first, last = max(header.base_offset, reached, batches.start), header.last_offset
+        first, last = max(header.base_offset, batches.start), header.last_offset
+        if reached > first:
+            raise error
     refused = RefusedRecords(
         batches=batches.released(),
         error=error,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from headrace.connect.connector import Plan
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.task import Split
 from headrace.kafka.deadline import Clock, Deadline
@@ -149,6 +149,11 @@ class CheckpointPlanner:
             self._read(checkpoints, deadline)
         except TaskFailedError as error:
             self._remember_only(error)
+        if self._is_begun and checkpoints.tail.is_there is False:
+            self._is_begun = False
+            raise RetriableError(
+                f"The topic {checkpoints.tail.topic} was made sure of, and the brokers do not know it yet; it is tried again."
+            )
         if not self._is_memory_only and not checkpoints.tail.is_complete:
             return False
         for each in others:

@@ -47,15 +47,8 @@ def target_cluster(
     return Cluster(wire_settings(client_config(_target(config, worker, role)).settings))
 
 
-def worker_cluster(config: MirrorConnectorConfig, worker: Mapping[str, str]) -> Cluster | None:
-    """The cluster that the tasks write to, if it may be another one than that of the connector's own settings."""
-    if not _may_be_elsewhere(config, worker):
-        return None
-    return Cluster(wire_settings(client_config(worker).settings))
-
-
 def worker_admin(config: MirrorConnectorConfig, worker: Mapping[str, str]) -> TopicAdmin | None:
-    """As :func:`worker_cluster`, an admin client."""
+    """An admin client of the cluster that the tasks write to, if it may be another one than that of the connector's own settings."""
     return TopicAdmin(client_config(worker)) if _may_be_elsewhere(config, worker) else None
 
 
@@ -66,14 +59,6 @@ def target_admin(
 ) -> TopicAdmin:
     """An admin client of the cluster that is copied to; *worker* as for :func:`target_cluster`."""
     return TopicAdmin(client_config(_target(config, worker, role)))
-
-
-def another_cluster(named: str | None, written: str | None) -> str:
-    """Why nothing is made in the cluster with the id *named*, while the worker writes to the one with the id *written*."""
-    return (
-        f"target.cluster.bootstrap.servers leads to the cluster {named}, and this worker writes to {written}: name the "
-        "worker's own cluster, or leave it out. For records in another cluster, run a worker there."
-    )
 
 
 def source_admin(

@@ -34,9 +34,6 @@ _ANSWER_SECONDS: Final = 5.0
 _TIMES_SECONDS: Final = 2.0
 _MOST_TIMES: Final = 256
 _EARLIEST_START: Final = "earliest"
-_BROKERS_TIME: Final = 1
-# The base timestamp of such a batch is when its tombstones may go.
-_DELETE_HORIZON: Final = 0x40
 _Answer = TypeVar("_Answer")
 
 _log = logging.getLogger(__name__)
@@ -342,7 +339,5 @@ def first_time(fetched: FetchedRecords) -> int | None:
     """The timestamp in milliseconds of the first batch that has something at or after what was asked for. Pure."""
     for each in fetched.headers:
         if each.last_offset >= fetched.fetch_offset:
-            has_no_base = each.timestamp_type == _BROKERS_TIME or each.attributes & _DELETE_HORIZON
-            found = each.max_timestamp if has_no_base else each.base_timestamp
-            return found if found >= 0 else None
+            return each.first_timestamp if each.first_timestamp >= 0 else None
     return None

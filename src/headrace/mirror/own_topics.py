@@ -10,7 +10,7 @@ from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin
 from headrace.mirror.client_settings import ClientRole
-from headrace.mirror.clients import another_cluster, target_admin, worker_admin
+from headrace.mirror.clients import target_admin, worker_admin
 from headrace.mirror.settings import MirrorConnectorConfig
 
 COMPACTED: Final = {"cleanup.policy": "compact"}
@@ -50,7 +50,15 @@ def checked_target_admin(
     """
     named, writing = target_admin(config, worker, role), worker_admin(config, worker)
     if writing is not None:
-        there, here = writing.cluster_id(deadline), named.cluster_id(deadline)
-        if there != here:
-            raise TaskFailedError(another_cluster(here, there))
+        check_one_cluster(named, writing, deadline)
     return named
+
+
+def check_one_cluster(named: TopicAdmin, writing: TopicAdmin, deadline: Deadline) -> None:
+    """Raise unless the connector's own settings lead to the cluster that the tasks write to: topics are of no use in another."""
+    here, there = named.cluster_id(deadline), writing.cluster_id(deadline)
+    if here != there:
+        raise TaskFailedError(
+            f"target.cluster.bootstrap.servers leads to the cluster {here}, and this worker writes to {there}: name the "
+            "worker's own cluster, or leave it out. For records in another cluster, run a worker there."
+        )

@@ -134,6 +134,12 @@ class FlowPlanner:
         rules stop are left out, and are the plan's failure. Raises :class:`~headrace.connect.errors.TaskFailedError` when
         nothing is left to copy, once everything else is stored.
         """
+        try:
+            return self._planned(request)
+        finally:
+            self._note_due()
+
+    def _planned(self, request: PlanRequest) -> Plan:
         if not self._has_begun:
             self._target.check_group()
             self._has_begun = True
@@ -168,8 +174,6 @@ class FlowPlanner:
         for place, said in self._just_failed.items():
             stop = self._rules.unreadable(place, said)
             self._stopped.note_unreadable(place, found.positions.get(place), stop)
-        if failed:
-            self._see()
 
     def _read(self, offsets: KnownOffsets) -> Stored:
         """What is stored; while that has not changed, it is the same object."""
@@ -252,30 +256,31 @@ class FlowPlanner:
         if self._enumerator is None:
             state = restored(found.positions, is_discovered=found.is_discovered)
             self._enumerator = PartitionEnumerator(state, REPORTED)
-        is_due = self._discoverer.is_due(self._enumerator)
+        is_look_due = self._look_again_at is not None and self._clock() >= self._look_again_at
+        if is_look_due:
+            self._look_again_at, self._has_compared = None, False
+        is_due = is_look_due or self._discoverer.is_due(self._enumerator)
         if is_due or self._has_shared or not self._has_discovered:
             self._has_shared = False
             result = self._discoverer.discover(self._enumerator, Deadline.after(PATIENCE_SECONDS))
             self._note_findings(result.findings, found)
-            # What has stopped is looked at again from time to time, also while nothing else moves.
-            if self._stopped.failure() and (is_due or self._is_look_due()):
-                self._has_compared = False
             self._has_discovered = self._has_discovered or result.comparison is not None
             self._target.doubt()
             self._see()
         return self._enumerator
 
-    def _is_look_due(self) -> bool:
-        return self._look_again_at is None or self._clock() >= self._look_again_at
-
     def _see(self, *, are_left_out: bool = False) -> None:
-        if self._stopped.failure() is None:
-            self._look_again_at = None
-        elif self._is_look_due():
-            self._look_again_at = self._clock() + _LOOK_AGAIN_SECONDS
         topics = self._source.topics(self._topics_copied)
+        self._seen = self._seen._replace(topics=topics, are_left_out=are_left_out)
+
+    def _note_due(self) -> None:
+        """Say when another plan is due, after each one: what has stopped is looked at again, whatever else moves."""
+        if not self._stopped:
+            self._look_again_at = None
+        elif self._look_again_at is None:
+            self._look_again_at = self._clock() + _LOOK_AGAIN_SECONDS
         times = [each for each in (self._recommit_at, self._look_again_at) if each is not None]
-        self._seen = Seen(topics, min(times, default=None), are_left_out=are_left_out)
+        self._seen = self._seen._replace(due_at=min(times, default=None))
 
     def _note_findings(self, findings: Iterable[Finding], found: Stored) -> None:
         """Keep losses of topics that the settings do not allow; those of a partition with a position are its own."""
@@ -307,8 +312,8 @@ class FlowPlanner:
     ) -> dict[TopicPartition, PartitionSplit]:
         """Those of *splits* whose remote topic is there; it is created and grown, but where the settings forbid it."""
         topics = {place.topic for place in splits}
-        copied = self._copied_of(splits, found)
         self._target.ensure_internal()
+        copied = self._copied_of(splits, found)
         self._check_two_clusters()
         gone = self._target.ensure({each: self._source.partitions(each) for each in topics}, copied)
         for topic in topics:

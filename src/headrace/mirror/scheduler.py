@@ -34,7 +34,8 @@ class Scheduled(NamedTuple):
 class Scheduler:
     """Runs the *jobs* of a connector, one after the other. One that raises is tried again.
 
-    That is logged once until it succeeds, which is logged, too; another reason meanwhile after ten minutes.
+    That is logged once until it succeeds, which is logged, too; another reason meanwhile after ten minutes. An error that nobody
+    expects is logged with its trace.
 
     *closed* are closed at the end, on the same thread: clients that only the jobs use.
     """
@@ -82,13 +83,9 @@ class Scheduler:
         again = job.seconds
         try:
             job.run()
-        except ConnectError as error:
-            self._tell(job, str(error))
-            again = min(again or _AGAIN_SECONDS, _AGAIN_SECONDS)
         except Exception as error:  # noqa: BLE001 (one job must not end the others)
-            _log.exception("Connector %s: %s failed", self._connector, job.what)
-            self._told[job.what] = str(error), self._clock()
-            again = again or _AGAIN_SECONDS
+            self._tell(job, error)
+            again = min(again or _AGAIN_SECONDS, _AGAIN_SECONDS)
         else:
             if self._told.pop(job.what, None) is not None:
                 _log.info("Connector %s: %s succeeded after all", self._connector, job.what)
@@ -97,9 +94,9 @@ class Scheduler:
         else:
             due[job.what] = self._clock() + again
 
-    def _tell(self, job: Scheduled, reason: str) -> None:
+    def _tell(self, job: Scheduled, error: Exception) -> None:
         told, at = self._told.get(job.what, ("", -_TELL_SECONDS))
-        now = self._clock()
+        reason, now = str(error) or repr(error), self._clock()
         if not told or (told != reason and now >= at + _TELL_SECONDS):
             self._told[job.what] = reason, now
             _log.warning(
@@ -107,4 +104,5 @@ class Scheduler:
                 self._connector,
                 job.what,
                 reason,
+                exc_info=None if isinstance(error, ConnectError) else error,
             )

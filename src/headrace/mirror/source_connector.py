@@ -35,7 +35,7 @@ from headrace.mirror.clients import (
     source_cluster,
     target_admin,
     target_cluster,
-    worker_cluster,
+    worker_admin,
 )
 from headrace.mirror.planning import FlowPlanner, stored
 from headrace.mirror.positions import (
@@ -244,8 +244,8 @@ class MirrorSourceConnector(PlannedConnector):
 
     def _target(self) -> MirrorTarget:
         config, worker, seconds = self._config, self.context.target, self._config.patience_seconds
-        target, writing = target_cluster(config, worker), worker_cluster(config, worker)
-        self._clusters += (each for each in (target, writing) if each is not None)
+        target = target_cluster(config, worker)
+        self._clusters.append(target)
         admins = list[TopicAdmin]()
 
         def settings_of(topics: Collection[str]) -> Mapping[str, Mapping[str, TopicSetting]]:
@@ -253,5 +253,5 @@ class MirrorSourceConnector(PlannedConnector):
                 admins.append(source_admin(config))
             return admins[0].topic_configs(topics, Deadline.after(seconds)).found
 
-        clients = TargetClients(target, target_admin(config, worker), writing)
+        clients = TargetClients(target, target_admin(config, worker), worker_admin(config, worker))
         return MirrorTarget(config, clients, settings_of, seconds=seconds)

@@ -212,7 +212,8 @@ class StoppedPartitions:
     """The partitions that are not copied until someone decides, with the positions that they had when they stopped.
 
     *topics* are whole topics that are gone at the source or on the target, by their names at the source, and why nothing of
-    them is copied. What a task could not read is found by trying alone: a comparison with the source's log says nothing of it.
+    them is copied. What a task could not read is found only by trying, among the others, whose tasks end with it for a moment: a
+    comparison with the source's log says nothing of it.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -220,6 +221,10 @@ class StoppedPartitions:
     _unreadable: dict[TopicPartition, _Stopped] = field(
         default_factory=dict[TopicPartition, _Stopped]
     )
+
+    def __bool__(self) -> bool:
+        """Whether anything is not copied."""
+        return bool(self._stops or self._unreadable or self.topics)
 
     def __contains__(self, place: TopicPartition) -> bool:
         return place in self._stops or place in self._unreadable

@@ -14,10 +14,9 @@ from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, raise_refused
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel
 from headrace.mirror.client_settings import Side
-from headrace.mirror.clients import another_cluster
 from headrace.mirror.filters import property_filter
 from headrace.mirror.formats import OffsetRange
-from headrace.mirror.own_topics import COMPACTED
+from headrace.mirror.own_topics import COMPACTED, check_one_cluster
 from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.topic_tail import TopicTail
@@ -36,11 +35,11 @@ SettingsOf = Callable[[Collection[str]], Mapping[str, Mapping[str, TopicSetting]
 
 
 class TargetClients(NamedTuple):
-    """Clients of the target. *writing* is a client of the cluster that the tasks write to, if that has other addresses."""
+    """Clients of the target. *writing* is one of the cluster that the tasks write to, if that has other addresses."""
 
     cluster: Cluster
     admin: TopicAdmin
-    writing: Cluster | None = None
+    writing: TopicAdmin | None = None
 
 
 class MirrorTarget:
@@ -110,8 +109,9 @@ class MirrorTarget:
     def copied_before(self, topics: Collection[str]) -> frozenset[str]:
         """Those of the source's *topics* whose remote topics are gone, and that were copied as far as offset ranges say.
 
-        A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept. Raises
-        :class:`~headrace.connect.errors.RetriableError` until the ranges are read to their end; each call reads on.
+        A group's entries for a topic are removed with it, and the ranges stay for as long as they are kept. Asked where the group
+        has an entry for the ranges' own topic, which is there then. Raises
+        :class:`~headrace.connect.errors.RetriableError` until they are read to their end; each call reads on.
         """
         gone = self._without_remote(topics)
         return self._topics_in_ranges() & gone if gone else frozenset()
@@ -146,9 +146,13 @@ class MirrorTarget:
                 error,
             )
         else:
-            if not self._ranges.is_complete:
+            if not (self._ranges.is_there and self._ranges.is_complete):
+                is_there = self._ranges.is_there
+                found = (
+                    "was not read to its end in time" if is_there else "is not known to the brokers"
+                )
                 raise RetriableError(
-                    f"The topic {topic}, which says what was copied before, was not read to its end in time."
+                    f"The topic {topic}, which says what was copied before, {found}; it is tried again."
                 )
         self._ranges.close()
         self._ranges = None
@@ -178,7 +182,9 @@ class MirrorTarget:
 
         Offset ranges are always there: under that topic's partition the flow's first discovery is noted.
         """
-        self._check_one_cluster()
+        if self._writing is not None:
+            check_one_cluster(self._admin, self._writing, self._deadline())
+            self._writing = None
         config = self._config
         self._ensure_own(self._internal, self._internal_topic, _KEPT)
         is_on_target = config.offset_syncs_topic_location == Side.TARGET.value
@@ -231,17 +237,6 @@ class MirrorTarget:
         found = self._admin.broker_setting(_RETENTION, self._deadline())
         minutes = int(found) if found is not None else _DEFAULT_RETENTION_MINUTES
         return minutes * 60 / _PART
-
-    def _check_one_cluster(self) -> None:
-        """Once: topics that are made in one cluster are of no use in another."""
-        if self._writing is None:
-            return
-        there = self._writing.metadata((), self._deadline()).cluster_id
-        here = self._cluster.metadata((), self._deadline()).cluster_id
-        if there != here:
-            raise TaskFailedError(another_cluster(here, there))
-        self._writing.close()
-        self._writing = None
 
     def _settings_at_creation(self, topics: Mapping[str, str]) -> dict[str, dict[str, str]]:
         """The settings of remote topics that are to be created, by their names; *topics* are those of their sources."""

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.batches.decoding import Decoding, decoded
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster, ListedOffset
+from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster, ListedOffset, TopicMetadata
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
 from headrace.kafka.wire.fetcher import LOST, FetchedRecords, Fetcher, FetchRange
 
@@ -34,8 +34,8 @@ class TopicTail:
         self._topic_id: UUID | None = None
         self.is_complete = False
         """Whether the last :meth:`read` has reached the end that the topic had when it was called."""
-        self.is_there = False
-        """Whether the topic exists."""
+        self.is_there: bool | None = None
+        """Whether the topic exists; ``None`` until the brokers have answered that."""
 
     @property
     def topic(self) -> str:
@@ -46,7 +46,7 @@ class TopicTail:
         """What has come since the last call, as columns ``key`` and ``value``; ends at *deadline*, whatever is left.
 
         Raises :class:`~headrace.connect.errors.TaskFailedError` when this client may not read the topic, and
-        :class:`~headrace.connect.errors.RetriableError` when the cluster does not answer.
+        :class:`~headrace.connect.errors.RetriableError` when the cluster does not answer, or not what the topic is.
         """
         self.is_complete = False
         self._find(deadline)
@@ -65,17 +65,28 @@ class TopicTail:
             self._fetcher.close()
 
     def _find(self, deadline: Deadline) -> None:
-        found = self._cluster.metadata([self.topic], deadline).topics[self.topic]
-        if found.error is not None and found.error != UNKNOWN_TOPIC_OR_PARTITION:
-            if found.error.reaction is Reaction.FAIL:
-                raise TaskFailedError(
-                    f"The topic {self.topic} cannot be read: the brokers answer {found.error.name}. "
-                    f"{found.error.advice}".rstrip()
-                )
-            return
+        found = self._asked(deadline)
+        if found.error is not None and self.is_there is not False:
+            # Brokers learn of a topic one after the other.
+            found = self._asked(deadline, again=True)
         self.is_there = found.error is None
         if not self.is_there or found.topic_id != self._topic_id:
             self._begin_again(found.topic_id if self.is_there else None)
+
+    def _asked(self, deadline: Deadline, *, again: bool = False) -> TopicMetadata:
+        """What a broker says of the topic, without an error if it is there."""
+        found = self._cluster.metadata([self.topic], deadline, again=again).topics[self.topic]
+        error = found.error
+        if error is None or error == UNKNOWN_TOPIC_OR_PARTITION:
+            return found
+        if error.reaction is Reaction.FAIL:
+            raise TaskFailedError(
+                f"The topic {self.topic} cannot be read: the brokers answer {error.name}. "
+                f"{error.advice}".rstrip()
+            )
+        raise RetriableError(
+            f"The brokers do not say what the topic {self.topic} is now ({error.name})."
+        )
 
     def _begin_again(self, topic_id: UUID | None) -> None:
         if self._position is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Final
 
-from headrace.connect.errors import ConnectError, RetriableError
+from headrace.connect.errors import RetriableError
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.filters import CopiedTopics
@@ -52,7 +52,10 @@ class TopicWatch:
     def start(
         self, name: str, request_plan: Callable[[], None], fail: Callable[[Exception], None]
     ) -> None:
-        """Watch from now on, until :meth:`stop`; *request_plan* and *fail* are called by the thread."""
+        """Watch from now on, until :meth:`stop`; *request_plan* and *fail* are called by the thread.
+
+        *fail* ends the watch: it is called for whatever no retry can resolve, and for errors that nobody expects.
+        """
         # In the connector's context, in which log lines name their flow.
         self._thread = threading.Thread(
             target=copy_context().run,
@@ -78,6 +81,9 @@ class TopicWatch:
             return False
         self._listed_at = now
         answer = self._cluster.metadata(None, Deadline.after(PATIENCE_SECONDS))
+        if self._has_failed:
+            self._has_failed = False
+            _log.info("The source's topics are listed again.")
         # An answer without a single topic is that of a broker that has just started.
         return bool(answer.topics) and topics_of(answer, self._copied) != seen.topics
 
@@ -86,9 +92,6 @@ class TopicWatch:
             try:
                 if self.is_due():
                     request_plan()
-                if self._has_failed:
-                    _log.info("The source's topics are listed again.")
-                self._has_failed = False
             except RetriableError as error:
                 # A cluster that is away is waited for, as it is by those who copy.
                 if not self._has_failed:
@@ -97,7 +100,7 @@ class TopicWatch:
                         error,
                     )
                 self._has_failed = True
-            except ConnectError as error:
+            except Exception as error:  # noqa: BLE001 (no thread is there to see it, and no plan would be asked for)
                 fail(error)
                 break
         self._cluster.close()

@@ -59,7 +59,7 @@ class Rounds:
         self._kept: OffsetSnapshot | None = None
         """The offsets that the previous round read, if it was idle."""
         self._failed: Mapping[SourcePartition, str] = {}
-        """The source partitions that the last micro-batch could not read on, and why."""
+        """The source partitions that the last micro-batch could not read on, and why, until a plan was made without them."""
 
     def run_next(self) -> bool:
         """Run one round; returns whether the connector is done."""
@@ -92,11 +92,12 @@ class Rounds:
     ) -> bool:
         slots = self._run_context.ownership.slots
         self._run_context.context.answer_requests()
-        failed, self._failed = self._failed, {}
+        failed = self._failed
         request = PlanRequest(slots=slots, offsets=offsets, unnamed=offsets.unnamed, failed=failed)
         plan = checked_plan(
             connector.plan(request), connector=self._spec.name, slots=slots, failed=failed
         )
+        self._failed = {}
         self._note_failure(plan.failure)
         if is_kept and (plan.offsets or plan.has_work()) and self._have_moved(offsets):
             return False

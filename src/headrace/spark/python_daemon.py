@@ -5,7 +5,8 @@ headrace's own sessions. A slot's process is then ready in a tenth of the time, 
 others.
 
 PySpark's own daemon imports nothing, because libraries that start threads when they are imported may not survive a
-fork. Of those that are imported here only Arrow's allocator has one, and it takes care of forks itself.
+fork. Of those that are imported here two have threads, and take care of forks themselves: Arrow's allocator, and numpy's
+OpenBLAS, which ends its own before a fork and starts others when they are needed.
 """
 
 from __future__ import annotations

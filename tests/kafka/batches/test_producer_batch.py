@@ -11,12 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.kafka.batches.errors import CorruptBatchError
-from headrace.kafka.batches.headers import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, batch_headers
+from headrace.kafka.batches.headers import (
+    CONTROL,
+    DELETE_HORIZON,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    batch_headers,
+)
 from headrace.kafka.batches.producer_batch import UnstampedBatch, stamped
 from record_batches import COMPRESSIONS, PLACE, Row, batch, read, rows, sealed
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-DELETE_HORIZON: Final = 0x40
 bits = st.sampled_from([0, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON, 0x80])
 numbers = st.integers(0, 3) | st.integers(-1, 3) | st.integers(-(2**31), 2**31)
 octets = st.integers(0, 255)

@@ -107,7 +107,8 @@ def undivided(
 ) -> Iterator[RecordTails]:
     """As ``decoded``, of batches of format 2, with what follows a record's time and offset left together and unopened.
 
-    All *headers* are of batches with records, which are wanted. What is handed out refers to *data*.
+    All *headers* are of batches with records, which are wanted. What is handed out refers to *data*. Nothing of a batch is handed
+    out before all of its records are checked; some forty bytes are held for each of them meanwhile.
     """
     octets = memoryview(data)
     position = start
@@ -120,8 +121,12 @@ def undivided(
             else _in_place(octets, checked, place, how)
         )
         for records in groups:
-            for rows in _parts(records):
-                found = record_tails(records.octets, records.tails(rows, start=start))
+            # Positions are stored by whole batches: what was sent of a damaged one would be sent again.
+            parts = [
+                record_tails(records.octets, records.tails(rows, start=start))
+                for rows in _parts(records)
+            ]
+            for found in parts:
                 if len(found):
                     position = int(found.offsets[-1]) + 1
                     yield found

@@ -224,7 +224,7 @@ def rebuilding_reason(header: BatchHeader, *, start: int, max_bytes: int) -> Rea
     """Why a batch cannot be forwarded as it is for a reader of offsets from *start* on; ``None`` when it can."""
     if header.magic < NEWEST_MAGIC:
         return Reason.OLD_FORMAT
-    if header.timestamp_type == 1:
+    if header.has_broker_time:
         return Reason.LOG_APPEND_TIME
     if header.base_offset < start:
         return Reason.STARTS_BEFORE

@@ -23,6 +23,7 @@ COMPRESSION: Final = 0x07
 LOG_APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
+DELETE_HORIZON: Final = 0x40
 NEWEST_MAGIC: Final = 2
 """The format of batches; before it there were messages."""
 
@@ -76,6 +77,17 @@ class BatchHeader(NamedTuple):
     def timestamp_type(self) -> int:
         """0 when producers set the timestamps, 1 when the broker did, -1 when the format has none."""
         return -1 if self.magic == 0 else int(self.attributes & LOG_APPEND_TIME != 0)
+
+    @property
+    def has_broker_time(self) -> bool:
+        """Whether all its records have the time at which the broker appended it, which is *max_timestamp*."""
+        return self.timestamp_type == 1
+
+    @property
+    def first_timestamp(self) -> int:
+        """The time of its first record; where it does not say that, the largest of all."""
+        has_other_base = self.magic >= NEWEST_MAGIC and self.attributes & DELETE_HORIZON
+        return self.max_timestamp if self.has_broker_time or has_other_base else self.base_timestamp
 
     @property
     def is_transactional(self) -> bool:

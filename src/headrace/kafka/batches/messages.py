@@ -96,7 +96,7 @@ class MessageReader(NamedTuple):
             if inner.compression or inner.magic != header.magic:
                 raise ValueError("it holds messages that are not plain ones of its own format")
             message = self._message(inside, inner)
-            time = header.max_timestamp if header.timestamp_type == 1 else inner.max_timestamp
+            time = header.max_timestamp if header.has_broker_time else inner.max_timestamp
             yield inner.base_offset + shift, time, header.timestamp_type, message.key, message.value
 
     def _message(self, octets: memoryview, header: BatchHeader) -> LegacyRecord:

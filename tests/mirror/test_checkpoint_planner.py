@@ -1,0 +1,35 @@
+"""The plans of a connector of checkpoints, on two clusters in memory, while it begins."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from discovery.cluster_double import Log
+from headrace.connect.errors import RetriableError
+from headrace.mirror.checkpoint_planner import CheckpointPlanner
+from headrace.mirror.settings import MirrorCheckpointConfig
+from mirror.two_clusters import PROPS, FlowCluster
+
+TOPIC = "A.checkpoints.internal"
+
+
+def test_a_topic_of_checkpoints_that_brokers_do_not_know_yet_is_not_an_empty_one():
+    """Offsets would be translated as if nothing had been written; it is made sure of again that it is there."""
+    source, target, ensured = FlowCluster(), FlowCluster(), list[int]()
+    planner = CheckpointPlanner(
+        MirrorCheckpointConfig.parse(PROPS),
+        cast("Any", source),
+        cast("Any", target),
+        lambda: ensured.append(len(target.topics)),
+    )
+
+    for _ in range(2):
+        with pytest.raises(RetriableError, match=rf"{TOPIC} .* the brokers do not know it yet"):
+            planner.plan()
+    assert [0, 0] == ensured
+    target.create(TOPIC, Log())
+    source.metadata_failures = [RetriableError("the source is away")]
+    with pytest.raises(RetriableError, match="the source is away"):
+        planner.plan()
