@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from discovery.cluster_double import Log
 from headrace.connect.errors import RetriableError
 from headrace.mirror.checkpoint_planner import CheckpointPlanner
 from headrace.mirror.settings import MirrorCheckpointConfig
+from headrace.mirror.topic_tail import TopicTail
 from mirror.two_clusters import PROPS, FlowCluster
 
 TOPIC = "A.checkpoints.internal"
@@ -33,3 +35,20 @@ def test_a_topic_of_checkpoints_that_brokers_do_not_know_yet_is_not_an_empty_one
     source.metadata_failures = [RetriableError("the source is away")]
     with pytest.raises(RetriableError, match="the source is away"):
         planner.plan()
+
+
+def test_records_that_are_none_of_a_mirror_are_told_once_for_their_topic(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """However many, and however they differ."""
+    bad = pa.RecordBatch.from_pydict({"key": [b"a", b"bc"], "value": [b"x", b"yz"]})
+    monkeypatch.setattr(TopicTail, "read", lambda *_: iter([bad, bad]))
+    planner = CheckpointPlanner(
+        MirrorCheckpointConfig.parse(PROPS),
+        cast("Any", FlowCluster()),
+        cast("Any", FlowCluster()),
+        lambda: None,
+    )
+    planner.plan()
+
+    assert 1 == caplog.text.count(f"The topic {TOPIC} has a record that is none of a mirror")

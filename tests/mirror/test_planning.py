@@ -632,6 +632,20 @@ def test_a_partition_whose_leader_is_away_is_left_out_and_said_to_be(flow: TwoCl
     assert flow.planner.seen.are_left_out
 
 
+def test_a_remote_partition_whose_leader_is_away_is_told_of_once(
+    flow: TwoClusters, caplog: pytest.LogCaptureFixture
+):
+    """A partition without a position waits for it."""
+    flow.target.create("A.t", Log(), Log())
+    flow.target.topics["A.t"][1].leader = None
+    for _ in range(2):
+        assert [{T0: 0}] == [share for share in flow.shares() if share]
+    assert 1 == caplog.text.count("remote partitions without a position end now, such as A.t-1")
+
+    flow.target.topics["A.t"][1].leader = 1
+    assert [{T0: 0}, {T1: 10}] == flow.shares()
+
+
 def test_a_policy_that_gives_two_topics_one_name_is_refused(flow: TwoClusters):
     """Their records would be mixed."""
     flow.source.create("a.t", Log(0, 1))

@@ -185,8 +185,11 @@ class CheckpointPlanner:
     def _read(self, followed: _Followed, deadline: Deadline) -> None:
         for columns in followed.tail.read(deadline):
             for error in followed.take(columns):
+                topic = followed.tail.topic
                 self._tell(
-                    f"The topic {followed.tail.topic} has a record that is none of a mirror: {error} It is left out."
+                    f"The topic {topic} has a record that is none of a mirror: {error} It is left out, and others of this "
+                    "topic are without being logged.",
+                    once=topic,
                 )
 
     def _take_checkpoint(self, key: bytes, value: bytes) -> None:
@@ -315,9 +318,11 @@ class CheckpointPlanner:
     def _next(self, seconds: float | None) -> float | None:
         return None if seconds is None else self._clock() + seconds
 
-    def _tell(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+    def _tell(self, sentence: str, *, once: str | None = None) -> None:
+        """Log *sentence*, unless it has been, or another one that is told *once*."""
+        what = once or sentence
+        if what not in self._told:
+            self._told.add(what)
             _log.warning("Connector %s: %s", self._config.name, sentence)
 
 

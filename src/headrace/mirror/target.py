@@ -67,6 +67,7 @@ class MirrorTarget:
         self._left_out: dict[str, str] = {}
         self._ranges: TopicTail | None = None
         self._in_ranges = set[str]()
+        self._silent = frozenset[TopicPartition]()
 
     @property
     def cluster_id(self) -> str | None:
@@ -218,14 +219,27 @@ class MirrorTarget:
             )
 
     def ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where remote partitions end, aborted records and open transactions included."""
+        """Where remote partitions end, aborted records and open transactions included.
+
+        Those whose leader does not answer now are left out, and logged once.
+        """
         wanted = dict.fromkeys(places, LATEST)
         if not wanted:
             return {}
         found = self._cluster.list_offsets(
             wanted, self._deadline(), isolation=IsolationLevel.READ_UNCOMMITTED
         )
-        return {place: each.offset for place, each in found.items() if each.offset is not None}
+        ends = {place: each.offset for place, each in found.items() if each.offset is not None}
+        silent = frozenset(wanted.keys() - ends.keys())
+        if silent - self._silent:
+            _log.warning(
+                "The target's brokers do not say where %d remote partitions without a position end now, such as %s; they are "
+                "copied when they do.",
+                len(silent),
+                min(silent),
+            )
+        self._silent = silent
+        return ends
 
     def existing(self, places: Collection[TopicPartition]) -> frozenset[TopicPartition]:
         """Those of remote partitions that are there."""

@@ -1,4 +1,7 @@
-"""What the driver of a mirror does at intervals beside copying: topics' settings and ACLs follow those of the source."""
+"""What the driver of a mirror does at intervals beside copying: topics' settings and ACLs follow those of the source.
+
+It also makes the topic of offset syncs where that is at the source, and sets for how long offset ranges are kept.
+"""
 
 from __future__ import annotations
 
