@@ -19,7 +19,7 @@ from headrace.broker import Broker
 from spark.kafka.tables import Topics
 from waiting import until
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(400)]
 
 FAIL, CONTINUE, RESTART = "fail", "continue", "restart"
 
@@ -81,14 +81,16 @@ def following(life: Life, flows: Sequence[Followed]) -> Generator[httpx.Client]:
         writer.start()
         try:
             for each in flows:
-                until(lambda each=each: each.is_at(10), seconds=60)
+                until(lambda each=each: each.is_at(10), seconds=120)
             yield http
         finally:
             done.set()
             writer.join(60)
         for each in flows:
             end = each.flow.ends([each.busy])
-            until(lambda each=each, end=end: end.items() <= each.flow.positions().items())
+            until(
+                lambda each=each, end=end: end.items() <= each.flow.positions().items(), seconds=120
+            )
     for each in flows:
         assert {} == each.flow.differences([each.busy])
 
@@ -105,9 +107,9 @@ def test_a_topic_is_made_again(bootstrap: str, life: Life) -> None:
             each.flow.topics.create("t")
             new[each] = each.flow.topics.write(each.topic, 15)
         said = f"The topic {stops.topic} was deleted and created again at the source"
-        until(lambda: stops.has_failed(http, said), seconds=60)
+        until(lambda: stops.has_failed(http, said), seconds=120)
         for each in (goes_on, begins):
-            until(lambda each=each: each.is_at(15), seconds=60)
+            until(lambda each=each: each.is_at(15), seconds=120)
 
     assert stops.first == stops.copies()
     assert goes_on.first + new[goes_on][10:] == goes_on.copies()
@@ -126,8 +128,8 @@ def test_a_remote_topic_is_deleted(bootstrap: str, life: Life) -> None:
             target.delete(each.remote)
             more[each] = each.flow.topics.write(each.topic, 5)
         said = f"The remote topic {stops.remote} is gone from the target"
-        until(lambda: stops.has_failed(http, said), seconds=60)
-        until(lambda: goes_on.is_at(15), seconds=60)
+        until(lambda: stops.has_failed(http, said), seconds=120)
+        until(lambda: goes_on.is_at(15), seconds=120)
         assert stops.remote not in target.admin.list_topics(timeout=10).topics
 
     # The driver may know the position from its last plan; the brokers have removed it.
@@ -152,9 +154,9 @@ def test_records_are_deleted_before_they_are_copied(bootstrap: str, life: Life) 
         said = (
             f"{stops.topic}-0 is to be copied from offset 10 on, and the source's log begins at 18"
         )
-        until(lambda: stops.has_failed(http, said), seconds=60)
+        until(lambda: stops.has_failed(http, said), seconds=120)
         # Of which one is the marker.
-        until(lambda: goes_on.is_at(31), seconds=60)
+        until(lambda: goes_on.is_at(31), seconds=120)
 
     assert stops.first == stops.copies()
     assert goes_on.first + left[goes_on] == goes_on.copies()
@@ -183,8 +185,8 @@ def test_the_alias_is_given_to_another_cluster(
             found = http.get(f"/connectors/{stops.flow.name}/status").json()
             return found["connector"].get("trace", "")
 
-        until(lambda: said in trace(), seconds=60)
-        until(lambda: goes_on.is_at(15), seconds=60)
+        until(lambda: said in trace(), seconds=120)
+        until(lambda: goes_on.is_at(15), seconds=120)
 
     assert stops.first == stops.copies()
     assert goes_on.first + others[goes_on][10:] == goes_on.copies()
