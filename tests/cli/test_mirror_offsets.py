@@ -20,6 +20,7 @@ from cli.test_mirror_command import written
 from headrace.cli.mirror_offsets import stopped_flow
 from headrace.cli.mirror_process import state_file
 from headrace.cli.rest_client import WorkerError
+from headrace.connect.errors import ConfigError
 from headrace.herder.services import KafkaServices
 from headrace.mirror.dedicated import SOURCE_CONNECTOR
 from headrace.storage.protocols import Status, StoredConnector
@@ -175,3 +176,20 @@ def test_a_state_folder_that_is_not_there_is_not_created(shell: Shell, tmp_path:
 
     assert f"--state: The folder {folder} does not exist." in said
     assert not folder.exists()
+
+
+def test_a_flow_that_runs_is_told_as_such(changes: Changes, tmp_path: Path) -> None:
+    """With the process to stop; another state file would be of another flow."""
+    run_before(tmp_path)
+    path = state_file(tmp_path, "A->B")
+    with (
+        closing(SqliteStorage(path)),
+        pytest.raises(ConfigError, match=f"process {os.getpid()}: the flow runs there") as raised,
+        stopped_flow(written(tmp_path), "A->B", tmp_path),
+    ):
+        pass
+
+    said = str(raised.value)
+    assert said.startswith("The state file of the flow A->B has 1 problem:")
+    assert "Stop 'headrace mirror'" in said
+    assert "another file" not in said

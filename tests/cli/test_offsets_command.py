@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Shell, Worker
+from headrace.cli.offsets import with_stop
+from headrace.cli.rest_client import WorkerError
+from headrace.cli.worker_options import command_options
 from headrace.connect.errors import RetriableError
 from offsets.test_java_offsets_file import file_of
 
@@ -93,6 +96,19 @@ def test_offsets_of_a_running_connector_stay(shell: Shell, worker: Worker):
     assert {"a": 1} == worker.known()
 
 
+def test_the_command_that_stops_a_connector_calls_the_worker_that_was_called():
+    """A worker with another address, and with users."""
+    error = WorkerError(
+        "Connectors must be in the STOPPED state before their offsets are modified."
+    )
+    named = command_options("http://127.0.0.1:8084", "a user")
+
+    assert "'headrace connectors stop --url http://127.0.0.1:8084 --user 'a user' c'" in str(
+        with_stop(error, "c", named)
+    )
+    assert "stop c'" in str(with_stop(error, "c", command_options("http://127.0.0.1:8083", None)))
+
+
 @pytest.mark.parametrize("given", ["{", "7", "null", "[]"])
 def test_a_partition_that_is_no_object_is_wrong_usage(shell: Shell, given: str):
     """Exit code 2, before anything is asked."""
@@ -113,7 +129,14 @@ def test_json_whose_quotes_the_shell_has_removed_is_explained(shell: Shell):
     """What reaches the command is not what was typed."""
     shown = shell.failed("offsets", "set", "c", '{"file":"a"}', "{at:1}", code=2)
     assert "{at:1} is not JSON" in shown
-    assert "in single quotes" in shown
+    assert """in single quotes: '{"at": 7}'.""" in shown
+
+
+def test_a_placeholder_of_a_command_is_told_with_the_key_of_its_connector(shell: Shell):
+    """The quotes of the shell were right."""
+    shown = shell.failed("offsets", "set", "c", '{"file":"a"}', '{"offset":LAST}', code=2)
+    assert """Give a number in place of LAST: '{"offset": 7}'.""" in shown
+    assert "single quotes" not in shown
 
 
 def test_a_dry_run_changes_nothing(shell: Shell, worker: Worker):

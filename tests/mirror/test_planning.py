@@ -10,6 +10,8 @@ from discovery.cluster_double import Log
 from headrace.connect.connector import PlanRequest
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.refused_records import without_tolerance
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.kafka.wire.group_requests import GroupMember
@@ -370,12 +372,23 @@ def test_a_partition_that_a_task_could_not_read_is_copied_from_where_a_user_says
     assert flow.failure is None
 
 
+def test_the_command_of_a_damaged_batch_goes_on_behind_it(flow: TwoClusters):
+    """With its last offset, which the task has told."""
+    flow.shares()
+    damage = CorruptBatchError(T0, 10, "its checksum is wrong")
+    flow.failed = {T0: without_tolerance(damage, 19)}
+    flow.shares()
+
+    assert flow.failure is not None
+    assert """'{"offset":19}' goes on behind it, at offset 20,""" in flow.failure
+
+
 def test_a_connector_of_which_no_task_can_read_anything_fails(flow: TwoClusters):
     """With the reasons."""
     flow.shares()
     flow.failed = {T0: "One is corrupt.", T1: "Another one is."}
 
-    with pytest.raises(TaskFailedError, match=r"One is corrupt\. t-0 .* Another one is\. t-1"):
+    with pytest.raises(TaskFailedError, match=r"One is corrupt\. t-0 .*\nAnother one is\. t-1"):
         flow.shares()
 
 
@@ -399,7 +412,7 @@ def test_a_connector_of_which_all_has_stopped_fails(flow: TwoClusters):
     for log in flow.source.topics["t"].values():
         log.start = log.end = 100
 
-    with pytest.raises(TaskFailedError, match=r"t-0 is to be copied.*t-1 is to be copied"):
+    with pytest.raises(TaskFailedError, match=r"(?s)t-0 is to be copied.*t-1 is to be copied"):
         flow.shares()
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from uuid import UUID
 
 import pytest
 
 from headrace.connect.group_offsets import GroupEntry
+from headrace.connect.partition import SourceOffset
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position
@@ -102,6 +105,44 @@ def test_the_command_has_what_reaches_the_worker_of_the_flow():
     finally:
         COMMAND_OPTIONS.reset(token)
     assert COMMAND.replace("offsets set", f"offsets set {options}") in told
+    assert "while 'headrace mirror' does not run" in told
+    assert "while the connector is stopped" in problem(
+        resumed(AT, LOG._replace(cluster_id="other"))
+    )
+
+
+def shown_offset(said: str) -> SourceOffset:
+    """The offset in the command that *said* has, which a shell takes as it is."""
+    command = shlex.split(said[said.index("headrace offsets set") :].replace(", while", " "))
+    assert ["headrace", "offsets", "set", "m"] == command[:4]
+    assert {"cluster": "A", "topic": "orders", "partition": 3} == json.loads(command[4])
+    return json.loads(command[5])
+
+
+def test_the_command_has_the_number_that_is_known():
+    """It goes on where the log begins, where the logs part, and behind a damaged batch."""
+    damaged = rules().unreadable(PLACE, "It is corrupt.", last=4898).problem
+
+    assert "behind it, at offset 4899, while the connector is stopped" in damaged
+    assert {"offset": 4898} == shown_offset(damaged)
+    deleted, moved_back = LOG._replace(log_start=60), LOG._replace(end=45)
+    assert {"offset": 59} == shown_offset(problem(resumed(AT, deleted)))
+    assert {"offset": 44} == shown_offset(problem(resumed(AT, moved_back)))
+
+
+@pytest.mark.parametrize(("log_start", "before"), [(0, -1), (10, 9)])
+def test_where_only_a_user_knows_the_number_the_command_says_what_it_stands_for(
+    log_start: int, before: int
+):
+    """And which one begins again: the position that this is fits the log."""
+    log = LOG._replace(topic_id=NEW, log_start=log_start)
+    said = problem(resumed(AT, log))
+
+    assert "LAST stands for the last offset that is not to be copied" in said
+    assert f"; {before} copies from the beginning)" in said
+    begun = resumed(Position.of({"offset": before}), log)
+    assert Resume(Position(log_start, "cluster-1", NEW)) == begun
+    assert "LAST stands for" in rules().unreadable(PLACE, "Nobody knows its end.").problem
 
 
 def test_another_cluster_may_be_gone_on_with():
@@ -198,12 +239,12 @@ def test_an_entry_of_someone_else_stops_or_is_taken_over():
 
 
 def test_many_partitions_are_told_by_the_first_few():
-    """A sentence is to be read."""
+    """Each has a line."""
     stopped = StoppedPartitions(topics={"u": "u is gone."})
     stopped.note({TopicPartition("t", each): Stop(f"{each} stops.") for each in range(9)}, {})
 
     assert (
-        "0 stops. 1 stops. 2 stops. 3 stops. 4 stops. 4 more partitions have stopped. u is gone."
+        "0 stops.\n1 stops.\n2 stops.\n3 stops.\n4 stops.\n4 more partitions have stopped.\nu is gone."
         == str(stopped.failure())
     )
 
@@ -219,7 +260,9 @@ def test_a_topic_made_again_is_told_of_once() -> None:
     said = str(stopped.failure())
     assert 1 == said.count("The topic orders was deleted and created again")
     assert "Its partitions 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 90 more are not copied until" in said
-    assert COMMAND.replace("3", "PARTITION", 1) in said
+    command = COMMAND.replace("3", "PARTITION", 1)
+    assert f"{command} says for each PARTITION where to go on (LAST stands for" in said
+    assert "; -1 copies from the beginning)" in said
     assert "users-0 is not copied until someone decides" in said
     assert len(said) < 1_200
 

@@ -564,6 +564,33 @@ def test_a_part_that_is_not_read_fails_the_connector_and_not_its_tasks(desks: li
     assert run.failure is None
 
 
+def test_of_several_parts_that_are_not_read_only_a_new_one_is_logged(desks: list[Desk]) -> None:
+    """A line for each; the status has all of them that there are."""
+    first, second, third = "t-1 is not copied.", "t-2 is not copied.", "t-3 is not copied."
+    traces = list[str]()
+    failures = iter(
+        TaskFailedError("\n".join(each))
+        for each in ([first, third], [first, second, third], [second, third])
+    )
+
+    def plan(_: PlanRequest) -> Plan:
+        traces.append(desk.statuses.statuses("c")[None].trace or "")
+        return Plan(failure=next(failures, TaskFailedError(f"{first}\n{second}")))
+
+    desk = Desk(lambda *_: FINISHED, plan, once=False)
+    desks.append(desk)
+    run = desk.start()
+    until(lambda: len(traces) > 4)
+    run.ask_to_stop()
+
+    assert run.join(20.0)
+    assert [first, third, second, first] == [
+        each.reason for each in desk.events if isinstance(each, ConnectorFailedInPart)
+    ]
+    assert f"{first}\n{second}\n{third}\n" in traces[2]
+    assert [False, True, False] == [first in each for each in (traces[0], traces[1], traces[3])]
+
+
 def test_a_run_whose_work_ends_without_a_part_has_failed(desks: list[Desk]) -> None:
     """With the last plan's failure."""
     lost = TaskFailedError("t-3 is not copied.")

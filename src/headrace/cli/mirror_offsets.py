@@ -22,6 +22,7 @@ from headrace.rest.app import App, HandlerThreads, herder_routes
 from headrace.rest.bodies import RequestBodies
 from headrace.rest.config import RestConfig
 from headrace.rest.connections import Connections
+from headrace.storage.sqlite_file import FileInUseError
 from headrace.worker import stopped
 
 # Requests need one, and their answers name it; nothing listens there.
@@ -51,12 +52,27 @@ def stopped_flow(file: Path, name: str | None, folder: Path | None) -> Generator
     configure_logging("WARNING", as_json=False)
     read = MirrorFile.read(file)
     flow = _chosen(file, flow_workers(read, read.config.flows), name)
-    states = opened_state_folder(file, folder, os.environ)
+    path = state_file(opened_state_folder(file, folder, os.environ), flow.name)
     with (
-        stopped(flow.config, flow.connectors, state_file=state_file(states, flow.name)) as herder,
+        _only_here(flow.name, path),
+        stopped(flow.config, flow.connectors, state_file=path) as herder,
         RestClient(_HERE, transport=_InThisProcess(herder)) as client,
     ):
         yield client
+
+
+@contextmanager
+def _only_here(flow: str, path: Path) -> Generator[None]:
+    try:
+        yield
+    except FileInUseError as error:
+        told = (
+            f"is in use by the process {error.holder}: the flow runs there, or another command is about its offsets. Stop 'headrace "
+            "mirror', repeat this command, and start it again."
+        )
+        raise ConfigError(
+            [(str(path), told)], where=f"The state file of the flow {flow}"
+        ) from error
 
 
 class _InThisProcess(httpx.BaseTransport):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -31,6 +32,9 @@ from headrace.cli.worker_options import CommandContext, completed_names, with_wo
 
 _OF_DELETED = ", of a deleted connector"
 _NOT_STOPPED = "must be in the STOPPED state"
+# In JSON, or in what a shell has left of it.
+_KEY = re.compile(r"[{,]\s*\"?(\w+)\"?\s*:")
+_PLACEHOLDER = re.compile(r"\"(\w+)\"\s*:\s*([A-Z]+)\s*[,}]")
 _FILE = click.Path(path_type=Path, allow_dash=True)
 
 
@@ -204,9 +208,20 @@ def _json(given: str) -> object:
     except DocumentError as error:
         raise click.BadParameter(f"{error}.") from None
     except json.JSONDecodeError as error:
-        raise click.BadParameter(
-            f"{given} is not JSON: {error}. In a shell, put it in single quotes: '{{\"position\": 7}}'."
-        ) from error
+        raise click.BadParameter(f"{given} is not JSON: {error}. {_how_given(given)}") from error
+
+
+def _how_given(given: str) -> str:
+    """What to give instead of *given*, which is not JSON, with its own key: other connectors have others."""
+    if (named := _PLACEHOLDER.search(given)) is not None:
+        return f"Give a number in place of {named[2]}: '{{\"{named[1]}\": 7}}'."
+    key = _KEY.search(given)
+    example = (
+        f": '{{\"{key[1]}\": 7}}'"
+        if key
+        else ", as 'headrace offsets show' shows those that there are"
+    )
+    return f"In a shell, put it in single quotes{example}."
 
 
 _dry_run = click.option(
@@ -398,17 +413,20 @@ def _change(
     try:
         answer = request(method, "connectors", name, "offsets", *more, body=body)
     except WorkerError as error:
-        raise _with_stop(error, name) from error
+        raise with_stop(error, name, context.options) from error
     context.show(answer, [context.worker.understood(answer, Message).message])
 
 
-def _with_stop(error: WorkerError, name: str) -> WorkerError:
-    """*error*, with the command to use instead of the request that Kafka Connect's sentence names."""
+def with_stop(error: WorkerError, name: str, options: str) -> WorkerError:
+    """*error*, with the command to use instead of the request that Kafka Connect's sentence names.
+
+    *options* reach the worker.
+    """
     if _NOT_STOPPED not in str(error):
         return error
     return WorkerError(
         f"The offsets of connector {name} can be changed only while it is STOPPED. Stop it with 'headrace "
-        f"connectors stop {shlex.quote(name)}', and resume it afterwards."
+        f"connectors stop {options}{shlex.quote(name)}', and resume it afterwards."
     )
 
 

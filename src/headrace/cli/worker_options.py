@@ -6,6 +6,7 @@ import functools
 import importlib
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,14 @@ PASSWORD: Final = "HEADRACE_PASSWORD"  # noqa: S105 - the name of a variable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """The worker to call, and whether to print JSON."""
+    """The worker to call, and whether to print JSON.
+
+    *options* are those that name the worker in another command, as a shell takes them, with a space behind.
+    """
 
     worker: RestClient
     as_json: bool
+    options: str = ""
 
     def show(self, answer: object, lines: Iterable[str]) -> None:
         """Print *answer* as JSON, or else *lines*."""
@@ -61,9 +66,19 @@ def with_worker(
     ) -> None:
         login = None if user is None else (user, _password(user))
         with RestClient(url, login=login) as worker:
-            command(CommandContext(worker=worker, as_json=as_json), *arguments, **options)
+            called = CommandContext(
+                worker=worker, as_json=as_json, options=command_options(url, user)
+            )
+            command(called, *arguments, **options)
 
     return with_client
+
+
+def command_options(url: str, user: str | None) -> str:
+    """What another command needs to call the worker at *url*. Pure."""
+    given = [] if url == _URL else ["--url", url]
+    given += [] if user is None else ["--user", user]
+    return f"{shlex.join(given)} " if given else ""
 
 
 def with_worker_or_flow(

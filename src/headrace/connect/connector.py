@@ -118,8 +118,9 @@ class Plan:
     every ``headrace.idle.poll.ms``.
 
     *failure* says why a part of the source is not read although the rest is, as far as the plan has work: the connector is
-    FAILED, with this trace, while its tasks run, until it returns a plan without one. It is logged once. A run that ends with
-    its work, or is stopped by its worker, ends with this failure. Raise it instead where nothing is left to read.
+    FAILED, with this trace, while its tasks run, until it returns a plan without one. Each line of its message is logged once, when
+    it is new. A run that ends with its work, or is stopped by its worker, ends with this failure. Raise it instead where nothing is
+    left to read.
     """
 
     shares: Sequence[Sequence[Split]] = ()

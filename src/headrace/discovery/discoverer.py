@@ -11,7 +11,14 @@ from typing import Final, NamedTuple
 
 from headrace.connect.errors import ConfigError, ConnectError, RetriableError, TaskFailedError
 from headrace.discovery.enumerator import Comparison, PartitionEnumerator
-from headrace.discovery.findings import LOSSES, Change, Finding, findings_by_topic
+from headrace.discovery.findings import (
+    LOSSES,
+    Change,
+    Finding,
+    counted,
+    findings_by_topic,
+    listed,
+)
 from headrace.discovery.listing import MetadataSource, listing
 from headrace.discovery.offsets_initializer import (
     OffsetsInitializer,
@@ -285,13 +292,17 @@ class PartitionDiscoverer:
     def _log_found(self, comparison: Comparison, unavailable: Collection[TopicPartition]) -> None:
         for partitions, how in (
             (comparison.initial, "the first discovery"),
-            (comparison.new, "a later discovery; they are read from their beginning"),
+            (comparison.new, "a later discovery, and start at their beginning"),
         ):
             resolved = [each for each in partitions if each not in unavailable]
             if resolved:
-                topics = len({each.topic for each in resolved})
+                topics = sorted({each.topic for each in resolved})
                 _LOG.info(
-                    "%d partitions of %d topics were found by %s.", len(resolved), topics, how
+                    "%s of %s were found by %s: %s.",
+                    counted(resolved, "partition"),
+                    counted(topics, "topic"),
+                    how,
+                    listed(topics),
                 )
         held_back = frozenset((*comparison.held_back, *unavailable))
         if held_back - self._logged_as_held_back:

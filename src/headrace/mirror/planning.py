@@ -20,6 +20,7 @@ from headrace.discovery.findings import Change, Finding
 from headrace.discovery.owners import Owners, balanced_owners
 from headrace.discovery.state import Kind
 from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.refused_records import damaged_up_to
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.positions import DISCOVERED, Flow, Position
@@ -172,7 +173,7 @@ class FlowPlanner:
             if (place := self._flow.place(partition)) is not None
         }
         for place, said in self._just_failed.items():
-            stop = self._rules.unreadable(place, said)
+            stop = self._rules.unreadable(place, said, last=damaged_up_to(said))
             self._stopped.note_unreadable(place, found.positions.get(place), stop)
 
     def _read(self, offsets: KnownOffsets) -> Stored:

@@ -32,6 +32,9 @@ _SHOWN: Final = 5
 PARTITIONS: Final = "{partitions}"
 """Where a sentence about several partitions of a topic has their numbers."""
 
+# Of a flow without listeners, which a command reaches only by opening it itself.
+_BY_FILE: Final = "--mirror "
+
 
 class SourceLog(NamedTuple):
     """What the source cluster says of one partition now.
@@ -107,7 +110,7 @@ class StartRules:
         if found is None:
             return self._within(place, position, log)
         if policy == _FAIL:
-            return self._stop(place, found, key, of_topic)
+            return self._stop(place, found, key, of_topic, log_start=log.log_start)
         # Epochs of another log say nothing about this one.
         anew = _stamped(position, log)._replace(leader_epoch=None)
         if policy == _RESTART:
@@ -146,11 +149,19 @@ class StartRules:
             return self._stop(place, found, "expired")
         return Begin(f"{found} It is copied as if it were new.")
 
-    def unreadable(self, place: TopicPartition, found: str) -> Stop:
-        """Do not copy *place* on, which a task could not read, for the reason *found*."""
+    def unreadable(self, place: TopicPartition, found: str, *, last: int | None = None) -> Stop:
+        """Do not copy *place* on, which a task could not read, for the reason *found*.
+
+        *last* is the last offset that cannot be read, where it is known.
+        """
+        does = (
+            "says where to go on instead (LAST stands for the last offset that is not to be copied)"
+            if last is None
+            else f"goes on behind it, at offset {last + 1}"
+        )
         return Stop(
-            f"{found} {place} is not copied on from there. It is tried again every five minutes; {self._command(place)} says "
-            "after which offset to go on instead, while the connector is stopped."
+            f"{found} {place} is not copied on from there. It is tried again every five minutes; {self._command(place, last)} "
+            f"{does}, {_when_changed()}."
         )
 
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
@@ -172,32 +183,42 @@ class StartRules:
         else:
             return Resume(stamped)
         if self.config.on_lost == _FAIL:
-            return self._stop(place, found, "lost")
+            command = f"{self._command(place, moved.next - 1)} goes on at offset {moved.next}"
+            return Stop(_decision(f"{found} {place} is", command, "lost"))
         return Resume(moved, f"{found} It is read on at offset {moved.next}.")
 
     def _stop(
-        self, place: TopicPartition, found: str, key: str, of_topic: str | None = None
+        self,
+        place: TopicPartition,
+        found: str,
+        key: str,
+        of_topic: str | None = None,
+        *,
+        log_start: int = 0,
     ) -> Stop:
-        def decide(command: str) -> str:
-            return (
-                f"not copied until someone decides: {command} says after which offset to go on, while the connector is "
-                f"stopped; mirror.on.{key} says what to do without being asked."
-            )
-
-        problem = f"{found} {place} is {decide(self._command(place))}"
+        """*place* is not copied, and only a user can say where to go on; *log_start* is where its log begins, if that is known."""
+        last = "(LAST stands for the last offset that is not to be copied;"
+        command = f"{self._command(place)} says where to go on {last} {log_start - 1} copies from the beginning)"
+        problem = _decision(f"{found} {place} is", command, key)
         if of_topic is None:
             return Stop(problem)
         command = self._command(place, shown="PARTITION")
-        return Stop(problem, f"{of_topic} Its partitions {PARTITIONS} are {decide(command)}")
+        command = (
+            f"{command} says for each PARTITION where to go on {last} -1 copies from the beginning)"
+        )
+        return Stop(problem, _decision(f"{of_topic} Its partitions {PARTITIONS} are", command, key))
 
-    def _command(self, place: TopicPartition, shown: str | None = None) -> str:
-        """What a user may call for *place*; with *shown* in place of its number."""
+    def _command(
+        self, place: TopicPartition, last: int | None = None, *, shown: str | None = None
+    ) -> str:
+        """What a user may call for *place*, not to copy what is there up to *last*; with *shown* in place of its number."""
         text = _json(dict(self.flow.partition(place)))
         if shown is not None:
             text = text.replace(f'"partition":{place.partition}', f'"partition":{shown}')
         source = shlex.quote(text)
         options = f"{given} " if (given := COMMAND_OPTIONS.get()) else ""
-        return f"headrace offsets set {options}{self.connector} {source} '{{\"offset\":LAST}}'"
+        offset = "LAST" if last is None else last
+        return f"headrace offsets set {options}{self.connector} {source} '{{\"offset\":{offset}}}'"
 
 
 class _Stopped(NamedTuple):
@@ -265,14 +286,14 @@ class StoppedPartitions:
         return len(self._stops) + len(self._unreadable) < before
 
     def failure(self) -> TaskFailedError | None:
-        """The error that says why each of the first few stops, and how many more do."""
+        """The error that says why each of the first few stops, and how many more do: a line for each."""
         stopped = {**self._unreadable, **self._stops}
         problems = said_by_topic(
             {place: (each.why.problem, each.why.of_topic) for place, each in stopped.items()}
         )
         topics = [(self.topics[each], 1) for each in sorted(self.topics)]
         sentences = [*_first(problems, "partitions"), *_first(topics, "topics")]
-        return TaskFailedError(" ".join(sentences)) if sentences else None
+        return TaskFailedError("\n".join(sentences)) if sentences else None
 
 
 def said_by_topic(said: Mapping[TopicPartition, tuple[str, str | None]]) -> list[tuple[str, int]]:
@@ -296,6 +317,21 @@ def _first(problems: Sequence[tuple[str, int]], noun: str) -> Iterator[str]:
     more = sum(count for _, count in problems[_SHOWN:])
     if more:
         yield f"{more} more {noun} have stopped."
+
+
+def _decision(who: str, command: str, key: str) -> str:
+    """*who* has stopped and what *command* does, with the setting of that *key*."""
+    return (
+        f"{who} not copied until someone decides: {command}, {_when_changed()}; mirror.on.{key} says what to do without being "
+        "asked."
+    )
+
+
+def _when_changed() -> str:
+    """When a command can change offsets: it reaches a worker that has no listeners only while that does not run."""
+    if COMMAND_OPTIONS.get().startswith(_BY_FILE):
+        return "while 'headrace mirror' does not run"
+    return "while the connector is stopped"
 
 
 def _stamped(position: Position, log: SourceLog) -> Position:

@@ -310,8 +310,8 @@ def _found_gone(name: str) -> str:
 
 def _removed(name: str) -> str:
     return (
-        f"{_found_gone(name)} Create it again with its records, or set mirror.on.remote.removed to continue: it is created "
-        "empty, and copying goes on at the position, or at the beginning where the position is gone with the topic."
+        f"{_found_gone(name)} Set mirror.on.remote.removed to continue to have it created again: it is empty then, and copying goes "
+        "on at the position, or at the beginning where the position is gone with the topic."
     )
 
 

@@ -114,13 +114,15 @@ class Rounds:
         return self._services.once or self._idle(offsets)
 
     def _note_failure(self, failure: ConnectError | None) -> None:
-        if not self._run_context.statuses.fails_in_part(failure):
+        statuses, name = self._run_context.statuses, self._spec.name
+        told = _lines(statuses.failure_in_part)
+        if not statuses.fails_in_part(failure):
             return
-        name = self._spec.name
         if failure is None:
             self._services.emit(ConnectorRecovered(connector=name))
-        else:
-            self._services.emit(ConnectorFailedInPart(connector=name, reason=str(failure)))
+        for line in _lines(statuses.failure_in_part):
+            if line not in told:
+                self._services.emit(ConnectorFailedInPart(connector=name, reason=line))
 
     def _placed(self) -> RunSpec:
         """The spec with the current target of its tasks' offsets."""
@@ -246,6 +248,10 @@ class Rounds:
         if not self._run_context.stopping.is_set():
             self._run_context.woken.clear()
         return is_woken
+
+
+def _lines(failure: Exception | None) -> list[str]:
+    return [] if failure is None else str(failure).splitlines()
 
 
 def _have_moved_beside(plan: Plan, before: OffsetSnapshot, now: OffsetSnapshot) -> bool:

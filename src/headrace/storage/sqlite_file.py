@@ -55,6 +55,17 @@ Parameters = Sequence[str | int | bytes | None]
 Statement = tuple[str, Parameters]
 
 
+_WHERE = "The worker's state file"
+
+
+class FileInUseError(ConfigError):
+    """Another process, the *holder* by its id, has the state file at *path* open."""
+
+    def __init__(self, path: Path, reason: str, holder: str) -> None:
+        self.holder = holder
+        super().__init__([(str(path), reason)], where=_WHERE)
+
+
 class SqliteFile:
     """Reads and writes one file at *path*, created if it is missing, with mode 0600.
 
@@ -144,7 +155,7 @@ def _locked(path: Path) -> int:
         holder = os.pread(lock_file, 20, 0).decode().strip() or "unknown"
         os.close(lock_file)
         reason = f"is in use by the process {holder}. Stop that one, or give this one another file."
-        raise _problem(path, reason) from error
+        raise FileInUseError(path, reason, holder) from error
     if not os.fstat(lock_file).st_nlink:
         # The former holder has just removed the lock file: another process would lock a new one.
         os.close(lock_file)
@@ -209,7 +220,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _problem(path: Path, sentence: str) -> ConfigError:
-    return ConfigError([(str(path), sentence)], where="The worker's state file")
+    return ConfigError([(str(path), sentence)], where=_WHERE)
 
 
 def seen_setting(path: Path, key: str) -> str | None:
