@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,7 @@ def test_offsets_of_a_running_connector_stay(shell: Shell, worker: Worker):
     shown = shell.failed("offsets", "set", "c", '{"file":"a"}', '{"at":9}')
 
     assert shown.startswith("headrace: The offsets of connector c can be changed only while")
-    assert "'headrace connectors stop c'" in shown
+    assert re.search(r"'headrace connectors stop --url http:\S+ c'", shown)
     assert "PUT" not in shown
     assert {"a": 1} == worker.known()
 
