@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
+from doubles.scripted_broker import OffsetFetchResponse, ScriptedCluster, record_batch
 from headrace.connect.group_offsets import GroupEntry
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.kafka.batches.headers import DELETE_HORIZON, LOG_APPEND_TIME, BatchHeader
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import PartitionMetadata, TopicMetadata
 from headrace.kafka.wire.fetcher import FetchedRecords
 from headrace.mirror.flow_status import (
+    FirstBatch,
     FlowReader,
+    FlowStatus,
     PartitionStatus,
+    RemoteState,
     SourceState,
     StoredState,
-    first_time,
+    first_batch,
     former_positions,
     partition_statuses,
 )
+from headrace.mirror.formats import OffsetRange
 from headrace.mirror.positions import DISCOVERED, Flow, MirrorOffsetCodec, Position
 from headrace.mirror.settings import MirrorSourceConfig
+from record_batches import Row, batch
 
 PROPS = {
     "name": "m",
@@ -116,6 +125,31 @@ def test_what_would_stop_a_flow_is_noted(
     assert told is note if told is None else told in str(note)
 
 
+@pytest.mark.parametrize("position", [{"topic_id": OTHER_ID}, {"cluster_id": "other"}])
+def test_of_another_log_than_that_of_the_position_nothing_is_copied(position: dict[str, object]):
+    """All that is there now lags behind, also where the new log is shorter than the old position."""
+    found = the_status(source(begin=4, end=150), stored(at=500, **position))
+    assert (150, 500, 146) == (found.end, found.copied, found.lag)
+
+
+@pytest.mark.parametrize(
+    ("other", "remote", "told"),
+    [
+        (stored(at=7), RemoteState({"t"}), "the remote topic is gone from the target"),
+        (stored(), RemoteState({"t"}, {"t"}), "the remote topic is gone from the target"),
+        (stored(), RemoteState({"t"}, {"u"}), None),
+        (stored(), RemoteState({"t"}, None), "whether there was one cannot be read"),
+        (stored(), RemoteState({"u"}, {"t", "u"}), None),
+    ],
+)
+def test_a_remote_topic_that_is_gone_is_noted(
+    other: StoredState, remote: RemoteState, told: str | None
+):
+    """Its position goes with it, and then offset ranges say that the topic is no new one."""
+    [found] = partition_statuses(CONFIG, source(), other, remote)
+    assert told is found.note if told is None else told in str(found.note)
+
+
 def test_a_position_of_someone_else_is_none():
     """It is said whose it is."""
     foreign = GroupEntry("A.t", 0, 5, "")
@@ -154,11 +188,13 @@ def fetched(at: int, *headers: BatchHeader) -> FetchedRecords:
 
 def test_the_time_is_that_of_the_first_batch_at_or_behind_the_position():
     """The broker's own where it has set one, and the last record's where the base is no time."""
-    assert 20 == first_time(fetched(5, header(4, 10), header(6, 20), header(7, 30)))
-    assert 99 == first_time(fetched(5, header(6, 20, attributes=LOG_APPEND_TIME)))
-    assert 99 == first_time(fetched(5, header(6, 20, attributes=DELETE_HORIZON)))
-    assert first_time(fetched(5, header(6, -1))) is None
-    assert first_time(fetched(5)) is None
+    appended = header(6, 20, attributes=LOG_APPEND_TIME)
+    compacted = header(6, 20, attributes=DELETE_HORIZON)
+    assert 20 == first_batch(fetched(5, header(4, 10), header(6, 20), header(7, 30))).time_ms
+    assert 99 == first_batch(fetched(5, appended)).time_ms
+    assert 99 == first_batch(fetched(5, compacted)).time_ms
+    assert FirstBatch() == first_batch(fetched(5, header(6, -1)))
+    assert FirstBatch() == first_batch(fetched(5))
 
 
 def test_clusters_that_are_away_are_problems_of_the_flow(monkeypatch: pytest.MonkeyPatch):
@@ -202,3 +238,78 @@ def test_before_a_takeover_the_positions_are_those_of_the_workers_topic():
 
     assert (7, 3) == (found.copied, found.lag)
     assert "the position is that in mm2-offsets, which the first start takes over" == found.note
+
+
+OFFSET_FETCH = 9
+RANGES = "mm2-offset-ranges.A.internal"
+
+
+@pytest.fixture
+def clusters() -> Iterator[tuple[ScriptedCluster, ScriptedCluster]]:
+    """A source with a topic of ten records, and a target with the topic of a flow's offset ranges, and no remote topic."""
+    ranges = TopicPartition(RANGES, 0)
+    with (
+        ScriptedCluster(PLACE) as source,
+        ScriptedCluster(ranges, versions={OFFSET_FETCH: (0, 7)}) as target,
+    ):
+        source.bounds[PLACE] = (0, 10)
+        source.logs[PLACE] = [(0, 10, batch([Row(each, 5, None, b"v") for each in range(10)]))]
+        key, value = OffsetRange("t", 0, 0, 0, 10).encoded()
+        target.bounds[ranges] = (0, 1)
+        target.logs[ranges] = [(0, 1, batch([Row(0, 5, key, value)]))]
+        target.scripts["OffsetFetch"] = committed(FLOW.discovery, DISCOVERED)
+        yield source, target
+
+
+def committed(partition: SourcePartition, offset: SourceOffset) -> OffsetFetchResponse:
+    """What a group has with this one entry."""
+    entry = CODEC.entry(partition, offset)
+    kind = OffsetFetchResponse.OffsetFetchResponseTopic
+    part = kind.OffsetFetchResponsePartition(
+        partition_index=entry.partition,
+        committed_offset=entry.offset,
+        committed_leader_epoch=-1,
+        metadata=entry.metadata,
+        error_code=0,
+    )
+    return OffsetFetchResponse(topics=[kind(name=entry.topic, partitions=[part])], error_code=0)
+
+
+def read(source: ScriptedCluster, target: ScriptedCluster, *, times: int = 1) -> FlowStatus:
+    """What a reader of these clusters finds the last time."""
+    servers = {
+        f"{side}.cluster.bootstrap.servers": "{}:{}".format(*each.brokers[1].address)
+        for side, each in (("source", source), ("target", target))
+    }
+    with closing(FlowReader(MirrorSourceConfig.parse({**PROPS, **servers}), {})) as reader:
+        return [reader.status() for _ in range(times)][-1]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_remote_topic_that_was_deleted_is_told_from_one_that_is_to_be_created(
+    clusters: tuple[ScriptedCluster, ScriptedCluster], times: int
+):
+    """By the offset ranges, which are read on where one looks again."""
+    status = read(*clusters, times=times)
+
+    assert not status.problems
+    [found] = status.partitions
+    assert (None, 10, 5) == (found.copied, found.lag, found.waiting_ms)
+    assert "the remote topic is gone from the target" == found.note
+
+    source, target = clusters
+    target.bounds[TopicPartition(RANGES, 0)] = (0, 0)
+    [found] = read(source, target).partitions
+    assert (10, None) == (found.lag, found.note)
+
+
+def test_a_batch_that_is_corrupt_is_noted(clusters: tuple[ScriptedCluster, ScriptedCluster]):
+    """Where it is the next one."""
+    source, target = clusters
+    target.ids["A.t"] = OTHER_ID
+    target.scripts["OffsetFetch"] = committed(FLOW.partition(PLACE), Position(7).offset)
+    source.logs[PLACE] = [(0, 7, record_batch(0, 7)), (7, 10, record_batch(7, 3))]
+    [found] = read(source, target).partitions
+
+    assert (7, 3) == (found.copied, found.lag)
+    assert "the record batch at offset 7 is corrupt: its checksum" in str(found.note)

@@ -13,6 +13,8 @@ from headrace.connect.errors import OffsetsError, RetriableError, TaskFailedErro
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.batches.headers import check_crc
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
@@ -22,12 +24,15 @@ from headrace.kafka.wire.cluster import (
     IsolationLevel,
     TopicMetadata,
 )
+from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from headrace.kafka.wire.fetcher import FetchedRecords, Fetcher, FetchRange, FetchSettings
 from headrace.mirror.clients import isolation, source_cluster, target_cluster
 from headrace.mirror.planning import stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, Position, writer_of
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.subscription import MirrorSubscriber
+from headrace.mirror.target import topics_in
+from headrace.mirror.topic_tail import TopicTail
 
 _ANSWER_SECONDS: Final = 5.0
 # A whole record batch comes for each time that is asked for.
@@ -42,8 +47,9 @@ _log = logging.getLogger(__name__)
 class PartitionStatus(NamedTuple):
     """How far one partition of the source is copied; what is not known is ``None``.
 
-    *end* is up to where it can be read, *copied* the offset that is copied next, *lag* what lies between. *waiting_ms* is the
-    timestamp of the first batch that is not copied. *note* says what is not as it should be.
+    *end* is up to where it can be read, *copied* the offset that is copied next, *lag* what lies between; where the position is of
+    another log, as of a topic that was created again since, *lag* is all that is there now. *waiting_ms* is the timestamp of the
+    first batch that is not copied. *note* says what is not as it should be.
     """
 
     place: TopicPartition
@@ -118,6 +124,16 @@ class StoredState:
         )
 
 
+class RemoteState(NamedTuple):
+    """What the target has not of the source's topics that are copied: those whose remote topics are *missing*.
+
+    *copied_before* are those of which offset ranges tell; ``None`` where these cannot be read.
+    """
+
+    missing: Collection[str] = ()
+    copied_before: Collection[str] | None = ()
+
+
 class FormerOffsets(NamedTuple):
     """What the flow's worker has in its *topic* of offsets on the target, where MirrorMaker keeps its positions.
 
@@ -140,7 +156,10 @@ def former_positions(flow: Flow, offsets: Offsets) -> dict[TopicPartition, Posit
 
 
 def partition_statuses(
-    config: MirrorSourceConfig, source: SourceState | None, stored: StoredState | None
+    config: MirrorSourceConfig,
+    source: SourceState | None,
+    stored: StoredState | None,
+    remote: RemoteState | None = None,
 ) -> list[PartitionStatus]:
     """The partitions that are copied, and those that were and whose topics are gone, sorted. Pure.
 
@@ -149,9 +168,26 @@ def partition_statuses(
     """
     places = frozenset[TopicPartition]() if source is None else source.places
     positions = {} if stored is None else stored.positions
-    return [
+    found = (
         _partition_status(config, place, source, stored) for place in sorted(places | {*positions})
-    ]
+    )
+    return [_noted(each, _note_of_remote(each, remote or RemoteState())) for each in found]
+
+
+def _noted(status: PartitionStatus, note: str | None) -> PartitionStatus:
+    """*status* with one note more."""
+    return status._replace(note="; ".join(filter(None, (status.note, note))) or None)
+
+
+def _note_of_remote(status: PartitionStatus, remote: RemoteState) -> str | None:
+    topic = status.place.topic
+    if topic not in remote.missing:
+        return None
+    if status.copied is not None or topic in (remote.copied_before or ()):
+        return "the remote topic is gone from the target"
+    if remote.copied_before is None:
+        return "there is no remote topic, and whether there was one cannot be read"
+    return None
 
 
 def _partition_status(
@@ -167,11 +203,16 @@ def _partition_status(
         return status
     position = stored.positions.get(place)
     if position is not None:
-        note = None if source is None else _note(place, position, source)
+        start: int | None = position.next
         if stored.taken_from is not None:
             taken = f"the position is that in {stored.taken_from}, which the first start takes over"
-            note = taken if note is None else f"{taken}; {note}"
-        return status._replace(copied=position.next, lag=_between(position.next, end), note=note)
+            status = _noted(status, taken)
+        if source is not None:
+            other_log = _of_another_log(place, position, source)
+            if other_log is not None:
+                start = source.beginnings.get(place)
+            status = _noted(status, other_log or _note(place, position, source))
+        return status._replace(copied=position.next, lag=_between(start, end))
     other = stored.foreign.get(TopicPartition(remote, place.partition))
     if other is not None:
         return status._replace(note=f"its position is of {writer_of(other.metadata)}")
@@ -184,15 +225,21 @@ def _between(start: int | None, end: int | None) -> int | None:
     return None if end is None or start is None else max(0, end - start)
 
 
-def _note(place: TopicPartition, position: Position, source: SourceState) -> str | None:
-    """What a flow that is started would have to say of a position."""
+def _of_another_log(place: TopicPartition, position: Position, source: SourceState) -> str | None:
+    """Why *position* says nothing of the log that the source has now; of that one nothing is copied."""
     if position.cluster_id and source.cluster_id and position.cluster_id != source.cluster_id:
         return f"its position is of the cluster with the id {position.cluster_id}"
     topic = source.topics.get(place.topic)
-    if topic is None:
-        return "there is no such topic to copy"
-    if topic.topic_id and position.topic_id and topic.topic_id != position.topic_id:
+    found = topic and topic.topic_id
+    if found and position.topic_id and found != position.topic_id:
         return "the topic was deleted and created again"
+    return None
+
+
+def _note(place: TopicPartition, position: Position, source: SourceState) -> str | None:
+    """What a flow that is started would have to say of a position in this log."""
+    if place.topic not in source.topics:
+        return "there is no such topic to copy"
     beginning = source.beginnings.get(place)
     if beginning is not None and beginning > position.next:
         return f"{beginning - position.next} offsets were deleted before they were copied"
@@ -217,7 +264,10 @@ class FlowReader:
         self._taken: Mapping[TopicPartition, Position] | None = None
         self._source = source_cluster(config)
         self._target = target_cluster(config, worker)
-        self._times = WaitingTimes(self._source, isolation(config))
+        self._in_ranges = set[str]()
+        ranges = config.policy.offset_ranges_topic(config.source_cluster_alias)
+        self._ranges = TopicTail(self._target, ranges, self._in_ranges.clear)
+        self._waiting = WaitingBatches(self._source, isolation(config))
 
     def status(self) -> FlowStatus:
         """How far the flow is now; a cluster that does not answer within seconds, or refuses, is one of its problems."""
@@ -225,14 +275,20 @@ class FlowReader:
             asked = other.submit(_asked, self._config.source_cluster_alias, self._source_state)
             stored, of_target = _asked(self._config.target_cluster_alias, self._stored_state)
             source, of_source = asked.result()
-        problems = [each for each in (of_source, of_target) if each is not None]
-        found = partition_statuses(self._config, source, stored)
+        remote, of_remote = None, None
+        if source is not None and stored is not None:
+            remote, of_remote = _asked(
+                self._config.target_cluster_alias, lambda: self._remote_state(source, stored)
+            )
+        problems = [each for each in (of_source, of_target, of_remote) if each is not None]
+        found = partition_statuses(self._config, source, stored, remote)
         if source is not None:
-            found = self._times.added(found, source)
+            found = self._waiting.added(found, source)
         return FlowStatus(self._config.flow, found, problems)
 
     def close(self) -> None:
         """Close the connections."""
+        self._ranges.close()
         self._source.close()
         self._target.close()
 
@@ -267,6 +323,42 @@ class FlowReader:
             self._taken = self._read_former(self._former, deadline)
         return replace(found, positions=self._taken, taken_from=self._former.topic)
 
+    def _remote_state(self, source: SourceState, stored: StoredState) -> RemoteState:
+        """Before its first discovery a flow has created no remote topic, and only those of positions are to be there."""
+        deadline = Deadline.after(_ANSWER_SECONDS)
+        with_position = {place.topic for place in stored.positions} & source.topics.keys()
+        topics = source.topics.keys() if stored.is_discovered else with_position
+        alias = self._config.source_cluster_alias
+        names = {self._config.policy.remote_topic(alias, topic): topic for topic in topics}
+        missing = self._unknown(names.keys(), deadline)
+        if missing:
+            # Brokers learn of topics one after the other.
+            missing = self._unknown(missing, deadline, again=True)
+        topics_missing = {names[each] for each in missing}
+        before = self._copied_before(deadline) if topics_missing - with_position else ()
+        return RemoteState(topics_missing, before)
+
+    def _unknown(
+        self, names: Collection[str], deadline: Deadline, *, again: bool = False
+    ) -> frozenset[str]:
+        """Those of topics *names* on the target that are not there, as far as this client may see them."""
+        if not names:
+            return frozenset()
+        answer = self._target.metadata(names, deadline, again=again).topics
+        return frozenset(
+            name for name, each in answer.items() if each.error == UNKNOWN_TOPIC_OR_PARTITION
+        )
+
+    def _copied_before(self, deadline: Deadline) -> Collection[str] | None:
+        """The topics of which offset ranges tell: the group's entries for a topic are removed with it, and these stay."""
+        try:
+            for columns in self._ranges.read(deadline):
+                self._in_ranges.update(topics_in(columns["key"].unique().to_pylist()))
+        except TaskFailedError as error:
+            _log.debug("Offset ranges cannot be read: %s", error)
+            return None
+        return self._in_ranges if self._ranges.is_there and self._ranges.is_complete else None
+
     def _read_former(
         self, former: FormerOffsets, deadline: Deadline
     ) -> Mapping[TopicPartition, Position]:
@@ -284,11 +376,15 @@ def _asked(alias: str, ask: Callable[[], _Answer]) -> tuple[_Answer | None, str 
         return None, f"{alias}: {error}"
 
 
-class WaitingTimes:
-    """Since when records wait that are not copied: the timestamps of first batches, each fetched by itself, and once.
+class FirstBatch(NamedTuple):
+    """Since when the first batch waits that is not copied, in milliseconds, and why it cannot be copied."""
 
-    Used by one thread.
-    """
+    time_ms: int | None = None
+    problem: str | None = None
+
+
+class WaitingBatches:
+    """The first batches that are not copied, each fetched by itself, and once. Used by one thread."""
 
     def __init__(self, cluster: Cluster, level: IsolationLevel) -> None:
         self._cluster = cluster
@@ -296,26 +392,30 @@ class WaitingTimes:
         self._settings = FetchSettings(
             isolation=level, max_bytes=1, max_partition_bytes=1, max_wait_ms=100
         )
-        self._known: dict[TopicPartition, tuple[int, int | None]] = {}
+        self._known: dict[TopicPartition, tuple[int, FirstBatch]] = {}
 
     def added(
         self, statuses: Sequence[PartitionStatus], source: SourceState
     ) -> list[PartitionStatus]:
         """*statuses* with these times, as far as the source answers soon; those with the largest lag first."""
         starts = {
-            each.place: max(each.copied or 0, source.beginnings.get(each.place, 0))
+            each.place: max(each.end - each.lag, source.beginnings.get(each.place, 0))
             for each in sorted(statuses, key=lambda each: -(each.lag or 0))[:_MOST_TIMES]
-            if each.lag
+            if each.lag and each.end is not None
         }
         self._known = {
             place: known
             for place, known in self._known.items()
             if starts.get(place, -1) == known[0]
         }
-        self._fetch({place: start for place, start in starts.items() if place not in self._known})
-        return [
-            each._replace(waiting_ms=self._known.get(each.place, (0, None))[1]) for each in statuses
-        ]
+        # What is damaged now another replica may hand out well.
+        is_known = {place for place, (_, first) in self._known.items() if first.problem is None}
+        self._fetch({place: start for place, start in starts.items() if place not in is_known})
+        return [self._added(each) for each in statuses]
+
+    def _added(self, status: PartitionStatus) -> PartitionStatus:
+        _, first = self._known.get(status.place, (0, FirstBatch()))
+        return _noted(status._replace(waiting_ms=first.time_ms), first.problem)
 
     def _fetch(self, starts: Mapping[TopicPartition, int]) -> None:
         ranges = [
@@ -328,16 +428,33 @@ class WaitingTimes:
                     fetched = fetcher.poll(deadline)
                 except RetriableError:
                     return
+                except CorruptBatchError as error:
+                    self._known[error.place] = (
+                        starts[error.place],
+                        FirstBatch(None, _corrupt(error)),
+                    )
+                    continue
                 except TaskFailedError as error:
-                    _log.debug("A time is not known: %s", error)
+                    _log.debug("A batch is not known: %s", error)
                     continue
                 for each in fetched:
-                    self._known[each.place] = (starts[each.place], first_time(each))
+                    self._known[each.place] = (starts[each.place], first_batch(each))
 
 
-def first_time(fetched: FetchedRecords) -> int | None:
-    """The timestamp in milliseconds of the first batch that has something at or after what was asked for. Pure."""
+def first_batch(fetched: FetchedRecords) -> FirstBatch:
+    """The first batch that has something at or after what was asked for. Pure."""
     for each in fetched.headers:
         if each.last_offset >= fetched.fetch_offset:
-            return each.first_timestamp if each.first_timestamp >= 0 else None
-    return None
+            problem = None
+            try:
+                check_crc(fetched.data[each.position : each.end], each, fetched.place)
+            except CorruptBatchError as error:
+                problem = _corrupt(error)
+            time_ms = each.first_timestamp if each.first_timestamp >= 0 else None
+            return FirstBatch(time_ms, problem)
+    return FirstBatch()
+
+
+def _corrupt(error: CorruptBatchError) -> str:
+    where = f"at offset {error.offset}" if error.offset >= 0 else "that is copied next"
+    return f"the record batch {where} is corrupt: {error.reason}"

@@ -137,7 +137,7 @@ class MirrorTarget:
             self._ranges = TopicTail(self._cluster, topic, self._in_ranges.clear)
         try:
             for columns in self._ranges.read(self._deadline()):
-                self._in_ranges.update(_topics_of(columns["key"].unique().to_pylist()))
+                self._in_ranges.update(topics_in(columns["key"].unique().to_pylist()))
         except TaskFailedError as error:
             # Without the right to read it, topics are copied nevertheless.
             _log.warning(
@@ -315,7 +315,7 @@ def _removed(name: str) -> str:
     )
 
 
-def _topics_of(keys: Iterable[bytes | None]) -> Iterator[str]:
+def topics_in(keys: Iterable[bytes | None]) -> Iterator[str]:
     """The topics that offset ranges with *keys* are about; the connector of checkpoints reports others than a mirror's."""
     for key in keys:
         with suppress(ValueError):
