@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -63,8 +63,7 @@ def serving(
         if isinstance(state_file, SqliteStorage):
             storage = state_file
         else:
-            storage = SqliteStorage(state_file)
-            opened.callback(storage.close)
+            storage = opened.enter_context(closing(SqliteStorage(state_file)))
         yield _Worker(
             config=config,
             storage=storage,
@@ -93,8 +92,7 @@ def running(
     another process has the state file.
     """
     with ExitStack() as opened:
-        storage = SqliteStorage(state_file)
-        opened.callback(storage.close)
+        storage = opened.enter_context(closing(SqliteStorage(state_file)))
         herder = _Worker(
             config=config,
             storage=storage,
@@ -119,8 +117,7 @@ def stopped(
     were in. Raises as :func:`running`.
     """
     with ExitStack() as opened:
-        storage = SqliteStorage(state_file)
-        opened.callback(storage.close)
+        storage = opened.enter_context(closing(SqliteStorage(state_file)))
         herder = _Worker(
             config=config,
             storage=storage,
