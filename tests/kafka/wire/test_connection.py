@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import select
 import socket
 import ssl
@@ -105,6 +106,25 @@ def test_requests_may_be_in_flight_together(counting: ScriptedBroker) -> None:
     connection.close()
 
     assert ["0", "1", "2"] == found
+
+
+def test_an_answer_is_read_whatever_became_of_the_library_s_registry_of_classes(
+    counting: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads that ask for an answer's class at the same time leave a dead reference in kafka-python's."""
+    monkeypatch.setattr(MetadataResponse, "_VERSIONS", {})
+    assert MetadataResponse[VERSIONS[1]] is not None
+    MetadataResponse._VERSIONS.clear()
+    gc.collect()
+    sent = request()
+    sent.API_VERSION = VERSIONS[1]
+    sent.with_header(correlation_id=1, client_id="test")
+    with pytest.raises(ReferenceError):
+        sent.header.get_response_class()
+
+    connection = connected(counting)
+    assert "0" == connection.ask(request(), soon(), versions=VERSIONS).cluster_id
+    connection.close()
 
 
 def test_an_answer_may_come_in_pieces_and_over_several_waits() -> None:

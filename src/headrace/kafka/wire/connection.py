@@ -11,6 +11,7 @@ import select
 import socket
 import ssl
 import struct
+import sys
 import urllib.error
 from collections import deque
 from collections.abc import Sequence
@@ -292,7 +293,7 @@ class WireConnection:
         encoded = request.encode(version=version, header=True, framed=True)
         self._socket.settimeout(_time_left(deadline))
         self._socket.sendall(encoded)
-        self._in_flight.append((number, request.header.get_response_class(), version))
+        self._in_flight.append((number, _answer_class(request), version))
 
     def _announced(self) -> int:
         (length,) = _LENGTH.unpack(self._length)
@@ -379,6 +380,16 @@ def _about_requests(error: Exception, doing: str) -> str | None:
     if isinstance(error, AnswerTooLargeError):
         return f"{doing} failed: {error}. Raise receive.message.max.bytes."
     return None
+
+
+def _answer_class(request: Message) -> Message:
+    """The class of the answer to *request*, from the module of the request's class, where kafka-python has both.
+
+    The library's own registry keeps only a weak reference to a class for one version, which may be collected when two
+    threads have made it at the same time.
+    """
+    kind = type(request)
+    return getattr(sys.modules[kind.__module__], kind.__name__.removesuffix("Request") + "Response")
 
 
 def _after_tags(frame: memoryview, at: int) -> int:
