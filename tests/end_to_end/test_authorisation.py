@@ -134,6 +134,17 @@ def grant(
         done.result()
 
 
+def reserve(bootstrap: str, *resources: tuple[ResourceType, str, ResourcePatternType]) -> None:
+    """These are someone else's: no one may do anything with them unless another rule allows it."""
+    bindings = [
+        AclBinding(*each, "User:someone-else", "*", AclOperation.ALL, AclPermissionType.ALLOW)
+        for each in resources
+    ]
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for done in admin.create_acls(bindings).values():
+        done.result()
+
+
 WRITE = (AclOperation.WRITE, AclOperation.DESCRIBE)
 # Those of docs/delivery.md that a connector needs, with one task and its offsets in the worker's topic.
 IDS = ("0", "driver")
@@ -155,14 +166,10 @@ def granted(life: Life, *ids: str) -> str:
         grant(life.bootstrap, ResourceType.TRANSACTIONAL_ID, f"{group}-{topic}-{each}", *WRITE)
     grant(life.bootstrap, ResourceType.TOPIC, topic, *WRITE)
     grant(life.bootstrap, ResourceType.TOPIC, f"{group}-offsets", AclOperation.READ, *WRITE)
-    # What has some rule is forbidden except for what its rules allow. These allow nothing of use.
-    grant(life.bootstrap, ResourceType.GROUP, "*", AclOperation.DELETE)
-    grant(
+    reserve(
         life.bootstrap,
-        ResourceType.TRANSACTIONAL_ID,
-        f"{group}-",
-        AclOperation.DELETE,
-        pattern=ResourcePatternType.PREFIXED,
+        (ResourceType.GROUP, "*", ResourcePatternType.LITERAL),
+        (ResourceType.TRANSACTIONAL_ID, f"{group}-", ResourcePatternType.PREFIXED),
     )
     return topic
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
@@ -99,6 +99,44 @@ def test_a_consumer_that_delivers_nothing_is_replaced(
 
     assert [key for key, _ in ENTRIES] == keys(seen)
     assert 2 == len(opened)
+
+
+def test_no_right_to_a_group_is_needed(
+    compacted_topic: str,
+    bootstrap: str,
+    seen: list[LogRecord],
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """The client asks for its group's coordinator, and may be refused while it reads."""
+
+    class Refused:
+        """A consumer that first delivers the refusal."""
+
+        def __init__(self, settings: dict[str, Any]) -> None:
+            self._consumer = Consumer(settings)
+            self._refusals = [KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)]
+
+        def poll(self, timeout: float) -> Message | None:
+            """The refusal, and then what there is."""
+            if self._refusals:
+                return Message(topic=compacted_topic, error=self._refusals.pop())
+            return self._consumer.poll(timeout)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._consumer, name)
+
+    sender = log_sender("one")
+    sender.send_offsets(compacted_topic, ENTRIES)
+    sender.commit()
+    config = client_config({"bootstrap.servers": bootstrap})
+    made: Any = Refused
+    reading = CompactedLog(compacted_topic, config, on_record=seen.append, consumer=made)
+    try:
+        reading.read_to_end(Deadline.after(10))
+    finally:
+        reading.close()
+
+    assert [key for key, _ in ENTRIES] == keys(seen)
 
 
 def test_a_consumer_that_cannot_be_replaced_leaves_the_one_there_is(

@@ -221,6 +221,13 @@ def test_an_alias_with_the_separator_in_it_is_refused():
     assert "A-1" in str(problems(dashed))
 
 
+def test_a_separator_that_separates_nothing_is_refused():
+    """The key says so."""
+    assert "A->B.replication.policy.separator" in str(
+        problems({**FILE, "replication.policy.separator": ""})
+    )
+
+
 def test_a_cluster_without_an_address_is_refused():
     """Unless there is one for all."""
     nowhere = {key: value for key, value in FILE.items() if key != "B.bootstrap.servers"}

@@ -56,7 +56,8 @@ class SeenFlow:
     def lag(self) -> int | None:
         """The records, or offsets, that are not copied yet, where they are known."""
         known = [each.lag for each in self.status.partitions if each.lag is not None]
-        return sum(known) if known or not self.status.partitions else None
+        is_unknown = self.status.problems or self.status.partitions
+        return None if is_unknown and not known else sum(known)
 
     @property
     def seconds(self) -> float | None:

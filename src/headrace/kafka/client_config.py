@@ -38,6 +38,7 @@ CONNECTION_PREFIXES: Final = (
 _SERVER: Final = re.compile(
     r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}"
 )
+_LAST_PORT: Final = 65_535
 _SECRET_WORDS = ("password", "secret", "token", ".key.pem", "jaas", "ssl.key", "assertion")
 
 _RECONNECTING: Settings = MappingProxyType(
@@ -122,10 +123,14 @@ def named_servers(servers: str) -> list[str]:
 def servers_problem(servers: Sequence[str]) -> str | None:
     """What is wrong with a list of brokers, each as host:port. Pure."""
     # For a missing port the client would assume 9092, and wait for a host that no one meant.
-    wrong = next((each for each in servers if not _SERVER.fullmatch(each)), None)
+    wrong = next((each for each in servers if not _is_address(each)), None)
     if wrong is None:
         return None if servers else "Name at least one broker as host:port"
-    return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port"
+    return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port, with a port up to {_LAST_PORT}"
+
+
+def _is_address(server: str) -> bool:
+    return bool(_SERVER.fullmatch(server)) and int(server.rpartition(":")[2]) <= _LAST_PORT
 
 
 def redacted(settings: Settings) -> dict[str, str | int | bool]:

@@ -170,6 +170,8 @@ class CompactedLog:
         elif error.name() == "_PARTITION_EOF":
             # Aborted records and control markers are skipped silently; this event has the position after them.
             self._reached[partition] = max(self._reached[partition], offset)
+        elif error.name() == _NO_GROUP:
+            return
         elif error.name() in _LOST_PLACE:
             raise self._recreated(error.str())
         elif not is_retriable(error):
@@ -200,6 +202,9 @@ def _record(message: Consumed) -> LogRecord:
         timestamp=message.timestamp()[1],
     )
 
+
+# The client looks for its group's coordinator, whatever for: nothing here needs the group, nor a right to it.
+_NO_GROUP = "GROUP_AUTHORIZATION_FAILED"
 
 _LOST_PLACE = (
     "_AUTO_OFFSET_RESET",

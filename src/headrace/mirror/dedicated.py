@@ -21,9 +21,12 @@ from headrace.mirror.client_settings import SERVERS, is_connection_key
 from headrace.mirror.filters import topic_filter
 from headrace.mirror.policies import (
     CLASS_KEY,
+    DEFAULT_SEPARATOR,
+    SEPARATOR_KEY,
     IdentityReplicationPolicy,
     alias_problem,
     replication_policy,
+    separator_problem,
 )
 from headrace.mirror.settings import (
     MirrorCheckpointConfig,
@@ -406,6 +409,9 @@ def _servers(flow: Flow, alias: str) -> str:
 def _policy_problems(flow: Flow) -> Iterator[Problem]:
     config = flow.connectors[SOURCE_CONNECTOR]
     if _has_placeholder(config, _POLICY):
+        return
+    if (problem := separator_problem(config.get(SEPARATOR_KEY, DEFAULT_SEPARATOR))) is not None:
+        yield f"{flow.name}.{SEPARATOR_KEY}", problem
         return
     try:
         policy = replication_policy(config)

@@ -165,6 +165,7 @@ def test_a_code_of_a_newer_kafka_fails() -> None:
         (Step.PRODUCE, "UNKNOWN_TOPIC_OR_PARTITION", "Create the topic"),
         (Step.PRODUCE, "UNKNOWN_SERVER_ERROR", "log"),
         (Step.COMMIT_OFFSETS, "UNKNOWN_TOPIC_OR_PARTITION", "must exist"),
+        (Step.COMMIT_OFFSETS, "TOPIC_AUTHORIZATION_FAILED", "Read on the topic"),
         (Step.COMMIT_OFFSETS, "GROUP_AUTHORIZATION_FAILED", "group"),
         (Step.COMMIT_OFFSETS, "OFFSET_METADATA_TOO_LARGE", "offset.metadata.max.bytes"),
         (Step.TAKE, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "transactional ids"),

@@ -298,6 +298,7 @@ def test_limits_of_batches_are_warned_about_in_a_read() -> None:
         ({"subscribe": "t, u,"}, "A topic's name is empty; is there a comma too many?"),
         ({"startingOffsets": "committed"}, "kafka.group.id is required"),
         ({"kafka.bootstrap.servers": "localhost"}, "localhost. It must be host:port"),
+        ({"kafka.bootstrap.servers": "a:9092,b:99999"}, "b:99999. It must be host:port"),
         ({"startingTimestamp": "-1"}, "startingTimestamp"),
         ({"scan.startup.mode": "timestamp"}, "scan.startup.timestamp-millis"),
         ({"scan.startup.timestamp-millis": "5"}, "It is for scan.startup.mode=timestamp"),

@@ -180,9 +180,15 @@ _ADVICE: Final[Mapping[str, str]] = {
     "UNSUPPORTED_COMPRESSION_TYPE": "Choose another compression.type, or a topic whose broker supports it.",
     "UNSUPPORTED_FOR_MESSAGE_FORMAT": "The topic has an old message format; raise its message.format.version.",
 }
-_MISSING_OF_GROUP: Final = (
-    "The topic and the partition whose offset is committed must exist on that cluster; create them."
-)
+# Where a partition is named whose offset is committed, and to which nothing is written.
+_ADVICE_OF_COMMITS: Final[Mapping[str, str]] = {
+    "UNKNOWN_TOPIC_OR_PARTITION": (
+        "The topic and the partition whose offset is committed must exist on that cluster; create them."
+    ),
+    "TOPIC_AUTHORIZATION_FAILED": (
+        "Grant this client Read on the topic: Kafka asks for it from whoever commits offsets of its partitions."
+    ),
+}
 
 
 def reaction(step: Step, code: int, *, outlived: bool = False) -> ProducerReaction:
@@ -217,8 +223,8 @@ def error_name(code: int) -> str:
 def advice(step: Step, code: int) -> str:
     """What a user can do about *code* at *step*, in a sentence; empty when its name says all."""
     name = error_name(code)
-    if step is Step.COMMIT_OFFSETS and name == "UNKNOWN_TOPIC_OR_PARTITION":
-        return _MISSING_OF_GROUP
+    if step is Step.COMMIT_OFFSETS and name in _ADVICE_OF_COMMITS:
+        return _ADVICE_OF_COMMITS[name]
     entry = error_code(code)
     own = _ADVICE.get(name) or advice_for(KafkaError(code))
     return own or (entry.advice if entry else "")

@@ -384,7 +384,7 @@ class CoordinatorRequests:
         if found is ProducerReaction.REFRESH:
             self._coordinators.pop(ask.coordinator, None)
         elif found is not ProducerReaction.RETRY:
-            raise StepRefusedError(ask.step, code, where)
+            raise StepRefusedError(ask.step, code, _denied(ask, code) or where)
         raise _AgainError(error_name(code))
 
     def _raise_late(self, doing: str, reason: str, deadline: Deadline | None) -> None:
@@ -422,6 +422,17 @@ class _Ask:
     deadline: Deadline | None = None
     patience: float = _STEP_SECONDS
     missing_since: float | None = None
+
+
+def _denied(ask: _Ask, code: int) -> str:
+    """The group or transactional id that the client may not use, as its administrator has to name it; empty for other errors."""
+    match error_name(code):
+        case "GROUP_AUTHORIZATION_FAILED":
+            return f"group {getattr(ask.request, 'group_id', '') or ask.coordinator[1]!r}"
+        case "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
+            return f"transactional id {ask.coordinator[1]!r}"
+        case _:
+            return ""
 
 
 def _code(answer: Message) -> list[tuple[int, str]]:
