@@ -18,8 +18,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
 from headrace.discovery.findings import listed
-from headrace.discovery.state import topic_id_text
-from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig

@@ -414,6 +414,8 @@ def test_a_topic_that_was_created_again_is_another_one(scripted: ScriptedCluster
         with pytest.raises(TopicRecreatedError, match="created again") as raised:
             keep_polling(each, 2)
         assert (T0, old, new) == (raised.value.place, raised.value.expected, raised.value.found)
+        # As Kafka's tools print it.
+        assert "there is one with the id AAAAAAAAAAAAAAAAAAAAYw now" in str(raised.value)
         close(each)
 
 

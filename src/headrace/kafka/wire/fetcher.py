@@ -20,7 +20,7 @@ from headrace.kafka.batches.headers import (
     next_offset,
 )
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.cluster import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -133,7 +133,7 @@ class TopicRecreatedError(TaskFailedError):
         self.found = found
         super().__init__(
             f"The topic {place.topic!r} was deleted and created again: {place} was to be read in the topic with the id "
-            f"{expected}, and there is one with the id {found} now."
+            f"{topic_id_text(expected)}, and there is one with the id {topic_id_text(found)} now."
         )
 
 
