@@ -52,7 +52,26 @@ def test_e40_a_later_discovery_that_fails_is_borne(caplog: pytest.LogCaptureFixt
     assert 0 == source.discoverer.counters.consecutive_failures
     own = [each for each in caplog.records if each.name == PartitionDiscoverer.__module__]
     (warning,) = (each.getMessage() for each in own if each.levelno == logging.WARNING)
-    assert "1 of at most 12 times in a row; known ones are read on. No broker answered" in warning
+    said = "1 of at most 12 times in a row; new ones are found when they can. No broker answered"
+    assert said in warning
+
+
+def test_e40_failures_without_an_end_are_told_once_in_ten_minutes(caplog: pytest.LogCaptureFixture):
+    """And those that follow a success at once; that anything is read meanwhile is not for a discovery to say."""
+    cluster = ClusterDouble.of(Log(0, 100))
+    source = Source(cluster, max_failures=None)
+    source.found()
+    for failures in (21, 1):
+        cluster.metadata_failures = [AWAY] * failures
+        for _ in range(failures):
+            source.discover()
+            source.clock.sleep(30)
+        source.discover()
+
+    own = [each for each in caplog.records if each.name == PartitionDiscoverer.__module__]
+    said = [each.getMessage() for each in own if each.levelno == logging.WARNING]
+    expected = f"Partitions could not be discovered; new ones are found when they can. {AWAY}"
+    assert 3 * [expected] == said
 
 
 def test_e40_too_many_failures_in_a_row_are_an_error():
