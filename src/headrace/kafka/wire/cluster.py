@@ -451,23 +451,11 @@ class Cluster:
                 answer = attempt()
                 self._end_silence(doing)
                 return answer
-            except _RefusedError as refused:
-                if refused.error.reaction is Reaction.FAIL:
-                    self._end_silence(doing)
-                    raise TaskFailedError(
-                        f"Kafka refused {doing}: {refused.where}{refused.error.name}. {refused.error.advice}".strip()
-                    ) from refused
-                reason = f"{refused.where}{refused.error.name}"
-            except RetriableError as error:
-                reason = str(error).rstrip(".")
+            except _UNANSWERED as error:
+                reason = self._retry_reason(error, doing)
             except ConnectError:
                 self._end_silence(doing)
                 raise
-            except (OSError, LoginRefusedError, AnswerTooLargeError, UnsupportedApiError) as error:
-                if (final := unresolvable(error, doing, self._settings)) is not None:
-                    self._end_silence(doing)
-                    raise final from error
-                reason = str(error) or type(error).__name__
             since = self._silent_since.setdefault(doing, began)
             if deadline.expired:
                 raise RetriableError(f"Kafka did not answer {doing} in time: {reason}.")
@@ -479,6 +467,24 @@ class Cluster:
                 report_at = deadline.clock() + _REPORT_SECONDS
             time.sleep(deadline.remaining(pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _retry_reason(self, error: Exception, doing: str) -> str:
+        """Why another attempt can help after *error*; raises where none can."""
+        if isinstance(error, RetriableError):
+            return str(error).rstrip(".")
+        if isinstance(error, _RefusedError):
+            refused = f"{error.where}{error.error.name}"
+            if error.error.reaction is not Reaction.FAIL:
+                return refused
+            final = TaskFailedError(
+                f"Kafka refused {doing}: {refused}. {error.error.advice}".strip()
+            )
+        else:
+            final = unresolvable(error, doing, self._settings)
+        if final is None:
+            return str(error) or type(error).__name__
+        self._end_silence(doing)
+        raise final from error
 
     def _tell_silence(self, doing: str, since: float, reason: str, deadline: Deadline) -> None:
         now, told_at = deadline.clock(), self._silence_told_at
@@ -890,6 +896,15 @@ class _Tolerated(NamedTuple):
     partition: tuple[int, ...] = ()
 
 
+# What a retry can resolve, or what says itself that none can.
+_UNANSWERED: Final = (
+    _RefusedError,
+    RetriableError,
+    OSError,
+    LoginRefusedError,
+    AnswerTooLargeError,
+    UnsupportedApiError,
+)
 # What belongs to no topic, or to no group, is removed already.
 _NOTHING_TO_REMOVE: Final = _Tolerated(
     whole=(error_codes.GROUP_ID_NOT_FOUND.code,),
