@@ -164,15 +164,15 @@ class StartRules:
         )
 
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
-        at, parting = position.next, _parting(position, log)
+        at, lost_from = position.next, parting(position, log)
         stamped = _stamped(position, log)
-        if parting is not None:
+        if lost_from is not None:
             found = (
                 f"{place} is to be copied from offset {at} on, and the source's log, which is from {log.log_start} to "
-                f"{log.end} now, has only those before {parting} of what was copied: the source has lost records, as after "
+                f"{log.end} now, has only those before {lost_from} of what was copied: the source has lost records, as after "
                 "an unclean leader election."
             )
-            moved = stamped._replace(next=parting)
+            moved = stamped._replace(next=lost_from)
         elif at < log.log_start:
             found = (
                 f"{place} is to be copied from offset {at} on, and the source's log begins at {log.log_start} now: "
@@ -369,8 +369,8 @@ def _recreated_topic(place: TopicPartition, position: Position, log: SourceLog) 
     )
 
 
-def _parting(position: Position, log: SourceLog) -> int | None:
-    """The offset from which on the log is not the one that was copied; ``None`` if all before the position is the same."""
+def parting(position: Position, log: SourceLog) -> int | None:
+    """The offset from which on the log is not the one that was copied; ``None`` if all before the position is the same. Pure."""
     ends = [log.end] if log.end < position.next else []
     epoch = log.epoch_end
     if epoch is not None and min(epoch) >= 0 and epoch.end < position.next:
