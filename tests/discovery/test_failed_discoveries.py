@@ -364,3 +364,20 @@ def test_what_is_not_assigned_cannot_be_read():
         enumerator.assigned([T0])
     with pytest.raises(KeyError):
         enumerator.assigned([TopicPartition("x", 0)])
+
+
+def test_what_is_found_is_counted_in_words(caplog: pytest.LogCaptureFixture):
+    """One partition is none of several, and where those of a later discovery start is said."""
+    caplog.set_level(logging.INFO)
+    cluster = ClusterDouble.of(Log(0, 100))
+    source = Source(cluster)
+    source.found()
+    cluster.add(Log(0, 9), Log(0, 9), Log(0, 9, leader=None))
+    source.found()
+
+    own = [each for each in caplog.records if each.name == PartitionDiscoverer.__module__]
+    assert [
+        "The first discovery has found 1 partition of 1 topic: t.",
+        "A later discovery has found 2 partitions of 1 topic, to be read from the beginning: t.",
+        "No leader answers now for 1 partition, such as t-3; reading begins when one does.",
+    ] == [each.getMessage() for each in own]

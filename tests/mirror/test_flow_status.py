@@ -108,7 +108,7 @@ def test_a_cluster_that_does_not_answer_leaves_its_part_open():
     [
         (source(), {"cluster_id": "other"}, "of the cluster with the id other"),
         (source(t=OTHER_ID), {"topic_id": TOPIC_ID}, "deleted and created again"),
-        (source(begin=9), {}, "2 offsets were deleted before they were copied"),
+        (source(begin=9), {}, "2 offsets deleted before being copied"),
         (source(other=OTHER_ID), {}, "no such topic to copy"),
         (source(), {"cluster_id": "one", "topic_id": TOPIC_ID, "leader_epoch": 0}, None),
     ],

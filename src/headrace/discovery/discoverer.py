@@ -251,7 +251,7 @@ class PartitionDiscoverer:
             raise error
         if self._max_failures is not None and failures >= self._max_failures:
             raise TaskFailedError(
-                f"Partitions could not be discovered {failures} times in a row; last: {error} If the cause passes by itself, "
+                f"Partitions could not be discovered {counted(failures, 'time')} in a row; last: {error} If the cause passes by itself, "
                 "partition.discovery.max.failures can be higher."
             ) from error
         most = self._max_failures
@@ -304,25 +304,26 @@ class PartitionDiscoverer:
         )
 
     def _log_found(self, comparison: Comparison, unavailable: Collection[TopicPartition]) -> None:
-        for partitions, how in (
-            (comparison.initial, "the first discovery"),
-            (comparison.new, "a later discovery, and start at their beginning"),
+        for partitions, how, start in (
+            (comparison.initial, "The first discovery", ""),
+            (comparison.new, "A later discovery", ", to be read from the beginning"),
         ):
             resolved = [each for each in partitions if each not in unavailable]
             if resolved:
                 topics = sorted({each.topic for each in resolved})
                 _LOG.info(
-                    "%s of %s were found by %s: %s.",
-                    counted(resolved, "partition"),
-                    counted(topics, "topic"),
+                    "%s has found %s of %s%s: %s.",
                     how,
+                    counted(len(resolved), "partition"),
+                    counted(len(topics), "topic"),
+                    start,
                     listed(topics),
                 )
         held_back = frozenset((*comparison.held_back, *unavailable))
         if held_back - self._logged_as_held_back:
             _LOG.warning(
-                "%d partitions, such as %s, have no leader that answers now, and wait until they have one.",
-                len(held_back),
+                "No leader answers now for %s, such as %s; reading begins when one does.",
+                counted(len(held_back), "partition"),
                 min(held_back),
             )
         self._logged_as_held_back = held_back

@@ -284,7 +284,7 @@ class PartitionEnumerator:
         topics = sorted((listing.unknown & (subscriber.names or frozenset())) - known)
         if topics:
             raise TaskFailedError(
-                f"{counted(topics, 'topic')} to be read, and not on the brokers: {listed(topics)}. Create what is missing, or "
+                f"{counted(len(topics), 'topic')} to be read, and not on the brokers: {listed(topics)}. Create what is missing, or "
                 "correct the names."
             )
         for place in sorted(missing):

@@ -16,6 +16,7 @@ from typing import Final
 from headrace.connect.config import Problem, under
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import SettingType, parsed
+from headrace.discovery.findings import counted
 from headrace.mirror.classes import JAVA_PACKAGE
 from headrace.mirror.client_settings import SERVERS, is_connection_key
 from headrace.mirror.filters import topic_filter
@@ -469,7 +470,7 @@ def _unknown(
         else:
             others += 1
     if others:
-        warnings.append(f"{others} other keys have no effect.")
+        warnings.append(f"The same is true of {counted(others, 'other key')}.")
     return warnings, problems
 
 

@@ -13,6 +13,7 @@ from headrace.connect.errors import OffsetsError, RetriableError, TaskFailedErro
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.discovery.findings import counted
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import check_crc
 from headrace.kafka.deadline import Deadline
@@ -257,7 +258,7 @@ def _note(place: TopicPartition, position: Position, source: SourceState) -> str
         return "there is no such topic to copy"
     beginning = source.beginnings.get(place)
     if beginning is not None and beginning > position.next:
-        return f"{beginning - position.next} offsets were deleted before they were copied"
+        return f"{counted(beginning - position.next, 'offset')} deleted before being copied"
     return None
 
 

@@ -17,7 +17,7 @@ from uuid import UUID
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
-from headrace.discovery.findings import listed
+from headrace.discovery.findings import counted, listed
 from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
@@ -176,7 +176,7 @@ class StartRules:
         elif at < log.log_start:
             found = (
                 f"{place} is to be copied from offset {at} on, and the source's log begins at {log.log_start} now: "
-                f"{log.log_start - at} offsets were deleted before they were copied."
+                f"{counted(log.log_start - at, 'offset')} deleted before being copied."
             )
             moved = stamped._replace(next=log.log_start)
         else:
@@ -291,7 +291,7 @@ class StoppedPartitions:
             {place: (each.why.problem, each.why.of_topic) for place, each in stopped.items()}
         )
         topics = [(self.topics[each], 1) for each in sorted(self.topics)]
-        sentences = [*_first(problems, "partitions"), *_first(topics, "topics")]
+        sentences = [*_first(problems, "partition"), *_first(topics, "topic")]
         return TaskFailedError("\n".join(sentences)) if sentences else None
 
 
@@ -315,7 +315,7 @@ def _first(problems: Sequence[tuple[str, int]], noun: str) -> Iterator[str]:
     yield from (sentence for sentence, _ in problems[:_SHOWN])
     more = sum(count for _, count in problems[_SHOWN:])
     if more:
-        yield f"{more} more {noun} have stopped."
+        yield f"Nor is anything copied of {counted(more, f'more {noun}')}."
 
 
 def _decision(who: str, command: str, key: str) -> str:
