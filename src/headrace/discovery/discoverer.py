@@ -166,8 +166,8 @@ class PartitionDiscoverer:
         """Run one discovery, and record in *enumerator* what was found. Everything that was found is logged.
 
         A failure is counted and returned, and the next discovery comes after the interval. It is logged; where they are repeated
-        for as long as it takes, the first one in a row, and one in ten minutes. Raised are: the error of
-        the first discovery of a source; too many failures in a row; and what does not pass by itself, such as
+        for as long as it takes, the first one in a row, and one in ten minutes. Raised are: the error of the first discovery of
+        a source; too many failures in a row; and what does not pass by itself, such as
         :class:`~headrace.discovery.enumerator.PartitionLossError` by policy, or a topic that does not exist.
         """
         is_first = not enumerator.initial_discovery_finished
