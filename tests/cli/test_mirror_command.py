@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -238,6 +238,48 @@ def test_a_flow_that_ends_for_any_other_reason_has_failed(
     running = mirror_process.RunningFlow(flow, plane, lambda _: None, once=True)
     assert mirror_process.run_flows([running], lambda: False)
     assert told in str(running.failure)
+
+
+@pytest.mark.parametrize(
+    ("is_asked", "level", "said"),
+    [
+        (True, logging.WARNING, "was stopped, and has not copied everything"),
+        (False, logging.ERROR, "has failed, and does not run any more"),
+    ],
+)
+def test_a_stop_is_no_error_although_a_partition_has_stopped_before(
+    flow: OpenedFlow,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    is_asked: bool,
+    level: int,
+    said: str,
+) -> None:
+    """The last line says what was left out, and so does the exit code."""
+    running = mirror_process.RunningFlow(
+        flow, DataPlane.shared(ThreadEngine()), lambda _: None, once=False
+    )
+
+    def wait_for_failure() -> list[str]:
+        if is_asked:
+            running.ask_to_stop()
+        return ["source"]
+
+    herder = SimpleNamespace(
+        start_only=lambda _: None,
+        ready=lambda: None,
+        wait_for_failure=wait_for_failure,
+        ask_to_stop=lambda: None,
+        refuse_waiting=lambda: None,
+    )
+    monkeypatch.setattr(mirror_process, "serving", lambda *_, **__: nullcontext(herder))
+    running.start()
+    running.join(30)
+
+    assert "its source failed, as logged above" == running.failure
+    [last] = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert (level, f"The flow A->B {said}: {running.failure}") == (last.levelno, last.getMessage())
 
 
 def test_a_flow_that_does_not_copy_everything_is_reported_now_and_then(

@@ -190,7 +190,7 @@ class Source:
     group_id: str | None = "g"
     isolation: IsolationLevel = IsolationLevel.READ_COMMITTED
     interval_seconds: float | None = 300.0
-    max_failures: int = 12
+    max_failures: int | None = 12
     policies: DiscoveryPolicies = DEFAULT_POLICIES
     clock: Clock = field(default_factory=Clock)
 

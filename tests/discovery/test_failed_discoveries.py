@@ -52,7 +52,26 @@ def test_e40_a_later_discovery_that_fails_is_borne(caplog: pytest.LogCaptureFixt
     assert 0 == source.discoverer.counters.consecutive_failures
     own = [each for each in caplog.records if each.name == PartitionDiscoverer.__module__]
     (warning,) = (each.getMessage() for each in own if each.levelno == logging.WARNING)
-    assert "1 of at most 12 times in a row; known ones are read on. No broker answered" in warning
+    said = "1 of at most 12 times in a row; new ones are found when they can. No broker answered"
+    assert said in warning
+
+
+def test_e40_failures_without_an_end_are_told_once_in_ten_minutes(caplog: pytest.LogCaptureFixture):
+    """And those that follow a success at once; that anything is read meanwhile is not for a discovery to say."""
+    cluster = ClusterDouble.of(Log(0, 100))
+    source = Source(cluster, max_failures=None)
+    source.found()
+    for failures in (21, 1):
+        cluster.metadata_failures = [AWAY] * failures
+        for _ in range(failures):
+            source.discover()
+            source.clock.sleep(30)
+        source.discover()
+
+    own = [each for each in caplog.records if each.name == PartitionDiscoverer.__module__]
+    said = [each.getMessage() for each in own if each.levelno == logging.WARNING]
+    expected = f"Partitions could not be discovered; new ones are found when they can. {AWAY}"
+    assert 3 * [expected] == said
 
 
 def test_e40_too_many_failures_in_a_row_are_an_error():
@@ -345,3 +364,20 @@ def test_what_is_not_assigned_cannot_be_read():
         enumerator.assigned([T0])
     with pytest.raises(KeyError):
         enumerator.assigned([TopicPartition("x", 0)])
+
+
+def test_what_is_found_is_counted_in_words(caplog: pytest.LogCaptureFixture):
+    """One partition is none of several, and where those of a later discovery start is said."""
+    caplog.set_level(logging.INFO)
+    cluster = ClusterDouble.of(Log(0, 100))
+    source = Source(cluster)
+    source.found()
+    cluster.add(Log(0, 9), Log(0, 9), Log(0, 9, leader=None))
+    source.found()
+
+    own = [each for each in caplog.records if each.name == PartitionDiscoverer.__module__]
+    assert [
+        "The first discovery has found 1 partition of 1 topic: t.",
+        "A later discovery has found 2 partitions of 1 topic, to be read from the beginning: t.",
+        "No leader answers now for 1 partition, such as t-3; reading begins when one does.",
+    ] == [each.getMessage() for each in own]

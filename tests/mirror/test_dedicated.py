@@ -110,6 +110,45 @@ def test_settings_of_the_process_are_told_apart():
     assert config.warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("estern.client.id", "'eastern.client.id'"),
+        ("estern.client.rack", "'western.client.rack' or 'eastern.client.rack'"),
+        ("estern->western.topics", "'eastern->western.topics'"),
+        ("eastern->westren.topics", "'eastern->western.topics'"),
+        ("southern.client.id", None),
+        ("eastern->north.topics", None),
+        ("eastern->western.colour", None),
+        ("estern", None),
+    ],
+)
+def test_a_misspelt_alias_is_named_with_the_key_that_was_meant(key: str, meant: str | None):
+    """Where one of the file resembles it, and does not have the key already."""
+    file = {
+        "clusters": "eastern, western",
+        "eastern.bootstrap.servers": "a:1",
+        "western.bootstrap.servers": "b:1",
+        "western.client.id": "b",
+        "eastern->western.enabled": "true",
+    }
+    [warning] = dedicated_config({**file, key: "x"}).warnings
+    assert key in warning
+    assert ("Did you mean" in warning) == (meant is not None)
+    assert meant is None or warning.endswith(f" Did you mean {meant}?")
+
+
+def test_a_misspelt_address_is_named_where_it_is_missing():
+    """Beside the problem that there is none."""
+    props = {
+        "clusters": "eastern, B",
+        "estern.bootstrap.servers": "a:1",
+        "B.bootstrap.servers": "b:1",
+    }
+    with pytest.raises(ConfigError, match=r"Did you mean 'eastern\.bootstrap\.servers'"):
+        dedicated_config({**props, "eastern->B.enabled": "true"})
+
+
 def test_keys_that_have_no_effect_are_named_in_warnings():
     """With the key that was meant, if there is one that it resembles."""
     props = {**FILE, "topic": "x", "A->B.topics.exlude": "x", "A->C.topics": "x", "colour": "red"}

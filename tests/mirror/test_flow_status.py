@@ -108,7 +108,7 @@ def test_a_cluster_that_does_not_answer_leaves_its_part_open():
     [
         (source(), {"cluster_id": "other"}, "of the cluster with the id other"),
         (source(t=OTHER_ID), {"topic_id": TOPIC_ID}, "deleted and created again"),
-        (source(begin=9), {}, "2 offsets were deleted before they were copied"),
+        (source(begin=9), {}, "2 offsets deleted before being copied"),
         (source(other=OTHER_ID), {}, "no such topic to copy"),
         (source(), {"cluster_id": "one", "topic_id": TOPIC_ID, "leader_epoch": 0}, None),
     ],
@@ -301,6 +301,28 @@ def test_a_remote_topic_that_was_deleted_is_told_from_one_that_is_to_be_created(
     target.bounds[TopicPartition(RANGES, 0)] = (0, 0)
     [found] = read(source, target).partitions
     assert (10, None) == (found.lag, found.note)
+
+
+@pytest.mark.parametrize(
+    ("position", "epoch"),
+    [(Position(12), (-1, -1)), (Position(10, leader_epoch=3), (3, 6))],
+    ids=["behind the end", "of an older leader"],
+)
+def test_a_source_that_has_lost_what_was_copied_is_noted(
+    clusters: tuple[ScriptedCluster, ScriptedCluster], position: Position, epoch: tuple[int, int]
+):
+    """After an unclean leader election; what its log has since then is not copied."""
+    source, target = clusters
+    target.ids["A.t"] = OTHER_ID
+    target.scripts["OffsetFetch"] = committed(FLOW.partition(PLACE), position.offset)
+    source.epochs[PLACE] = epoch
+    status = read(source, target)
+
+    assert not status.problems
+    [found] = status.partitions
+    kept = 10 if position.leader_epoch is None else 6
+    assert (position.next, 10 - kept) == (found.copied, found.lag)
+    assert f"the source has lost what was copied from its offset {kept} on" == found.note
 
 
 def test_a_batch_that_is_corrupt_is_noted(clusters: tuple[ScriptedCluster, ScriptedCluster]):

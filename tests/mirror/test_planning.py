@@ -540,7 +540,7 @@ def test_a_group_with_members_is_refused(flow: TwoClusters):
     flow.target.members = (GroupMember("reader", "/10.0.0.1"),)
 
     said = failure(flow)
-    assert "'connect-m' on the target has 1 members (reader at /10.0.0.1)" in said
+    assert "'connect-m' on the target has 1 member (reader at /10.0.0.1)" in said
 
 
 def test_explaining_tells_of_a_remote_topic_that_is_gone(flow: TwoClusters):
@@ -653,7 +653,7 @@ def test_a_remote_partition_whose_leader_is_away_is_told_of_once(
     flow.target.topics["A.t"][1].leader = None
     for _ in range(2):
         assert [{T0: 0}] == [share for share in flow.shares() if share]
-    assert 1 == caplog.text.count("remote partitions without a position end now, such as A.t-1")
+    assert 1 == caplog.text.count("1 remote partition without a position end, such as A.t-1")
 
     flow.target.topics["A.t"][1].leader = 1
     assert [{T0: 0}, {T1: 10}] == flow.shares()
@@ -683,5 +683,5 @@ def test_explaining_tells_what_is_left_of_each_partition_and_changes_nothing(flo
     asked = PlanRequest(slots=2, offsets=StoredOffsets(flow.stored))
     (first, second) = flow.planner.explained(asked)
     assert first.fails
-    assert "were deleted before they were copied" in (first.reason or "")
+    assert "deleted before being copied" in (first.reason or "")
     assert (0, False) == (second.size, second.fails)

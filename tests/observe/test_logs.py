@@ -237,6 +237,40 @@ def test_a_traceback_is_readable():
     assert "  line 1" in stream.getvalue().splitlines()
 
 
+COMMAND = """headrace offsets set 'my mirror' '{"partition": 0}' '{"offset": "it\\'s"}'"""
+
+
+def test_a_command_in_a_reason_can_be_copied():
+    """It stands on a line of its own as it is to be typed; nothing in a reason begins a line of the log, or reaches a terminal."""
+    stream = io.StringIO()
+    configure_logging(stream=stream)
+    reason = f"t-0 has stopped:\n{COMMAND}\n2026 forged \x1b[2J"
+    EventLog()(TaskFailed(connector="c", task=0, reason=reason, trace="Traceback:\n  line 1"))
+
+    first, *others = stream.getvalue().splitlines()
+    assert "reason=" not in first
+    assert first.endswith("connector=c task=0")
+    assert [
+        "    t-0 has stopped:",
+        f"    {COMMAND}",
+        r"    2026 forged \x1b[2J",
+        "Traceback:",
+        "  line 1",
+    ] == others
+
+
+def test_a_reason_that_is_not_escaped_stays_in_its_line():
+    """And an object of JSON has it as a field, whatever it is."""
+    text, structured = io.StringIO(), io.StringIO()
+    configure_logging(stream=text)
+    EventLog()(Waiting(connector="c", reason="no broker 'b' answers"))
+    configure_logging(as_json=True, stream=structured)
+    EventLog()(Waiting(connector="c", reason=COMMAND))
+
+    assert text.getvalue().endswith("""connector=c reason="no broker 'b' answers"\n""")
+    assert COMMAND == json.loads(structured.getvalue())["reason"]
+
+
 def test_other_loggers_come_out_in_the_same_form(logged_lines: Lines):
     """Plain records of any logger are lines like events."""
     EventLog()(Replanned(connector="c", reason="refused"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from headrace.config.unknown_keys import REST_KEYS
 from headrace.connect.errors import ConfigError
+from headrace.observe.log_format import FormHandler, LogForm, naming_in_logs
 from headrace.rest.config import RestConfig
 from headrace.rest.listeners import Binding
 from headrace.rest.server import RestServer
@@ -96,6 +98,35 @@ def test_all_interfaces(herder: FakeHerder, caplog: pytest.LogCaptureFixture):
 
     assert 200 == answer.status_code
     assert caplog.messages[-1].startswith("127.0.0.1 - ")
+
+
+def test_lines_of_requests_say_whose_the_server_is(
+    herder: FakeHerder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    """In a process with several workers: the access log's, and what is logged while a request is answered."""
+
+    def connectors() -> list[str]:
+        logging.getLogger("herder").info("asked")
+        return []
+
+    monkeypatch.setattr(herder, "connectors", connectors)
+    stream = io.StringIO()
+    caplog.set_level(logging.INFO)
+    logging.getLogger().addHandler(own := FormHandler(LogForm(), stream))
+    with naming_in_logs("A->B"):
+        server = RestServer(herder, config())
+        server.start()
+    try:
+        httpx.get(f"{server.url}connectors")
+        until(lambda: "rest.access" in stream.getvalue())
+    finally:
+        server.close()
+        logging.getLogger().removeHandler(own)
+
+    # The client of this test logs, too.
+    lines = [each for each in stream.getvalue().splitlines() if "[httpx]" not in each]
+    assert 2 == len(lines)
+    assert all("worker=A->B" in each for each in lines)
 
 
 def test_close_finishes_requests_and_frees_the_port(herder: FakeHerder):

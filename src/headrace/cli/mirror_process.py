@@ -170,9 +170,16 @@ class RunningFlow:
             finally:
                 self.failure = reason
                 if reason is not None:
-                    _log.error(
-                        "The flow %s has failed, and does not run any more: %s", self.name, reason
-                    )
+                    self._tell_failed(reason)
+
+    def _tell_failed(self, reason: str) -> None:
+        if self._stopping.is_set():
+            # What has failed before was an error when it did.
+            _log.warning(
+                "The flow %s was stopped, and has not copied everything: %s", self.name, reason
+            )
+        else:
+            _log.error("The flow %s has failed, and does not run any more: %s", self.name, reason)
 
     def _run_phases(self) -> str | None:
         """Run the flow to its end; returns why it has failed, if it has."""

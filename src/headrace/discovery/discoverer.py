@@ -43,6 +43,7 @@ from headrace.kafka.wire.cluster import TopicMetadata
 _LOG = logging.getLogger(__name__)
 # A leader is usually elected within seconds, and asking costs a broker one request to its cache.
 _RETRY_SECONDS: Final = 30.0
+_REMIND_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +130,7 @@ class PartitionDiscoverer:
         self._ended_at: float | None = None
         self._has_listed = False
         self._logged_as_held_back = frozenset[TopicPartition]()
+        self._failure_told_at: float | None = None
         self._counters = DiscoveryCounters()
 
     @property
@@ -163,8 +165,9 @@ class PartitionDiscoverer:
     def discover(self, enumerator: PartitionEnumerator, deadline: Deadline) -> Discovery:
         """Run one discovery, and record in *enumerator* what was found. Everything that was found is logged.
 
-        A failure is logged, counted and returned, and the next discovery comes after the interval. Raised are: the error of
-        the first discovery of a source; too many failures in a row; and what does not pass by itself, such as
+        A failure is counted and returned, and the next discovery comes after the interval. It is logged; where they are repeated
+        for as long as it takes, the first one in a row, and one in ten minutes. Raised are: the error of the first discovery of
+        a source; too many failures in a row; and what does not pass by itself, such as
         :class:`~headrace.discovery.enumerator.PartitionLossError` by policy, or a topic that does not exist.
         """
         is_first = not enumerator.initial_discovery_finished
@@ -181,6 +184,7 @@ class PartitionDiscoverer:
         self._count_partitions(enumerator, found)
         if found.failure is None:
             self._count(consecutive_failures=0, last_success_ms=time.time_ns() // 1_000_000)
+            self._failure_told_at = None
         else:
             self._count_failure()
             self._check_tolerable(found.failure, is_first=is_first)
@@ -247,15 +251,25 @@ class PartitionDiscoverer:
             raise error
         if self._max_failures is not None and failures >= self._max_failures:
             raise TaskFailedError(
-                f"Partitions could not be discovered {failures} times in a row; last: {error} If the cause passes by itself, "
+                f"Partitions could not be discovered {counted(failures, 'time')} in a row; last: {error} If the cause passes by itself, "
                 "partition.discovery.max.failures can be higher."
             ) from error
-        _LOG.warning(
-            "Partitions could not be discovered, %d%s times in a row; known ones are read on. %s",
-            failures,
-            "" if self._max_failures is None else f" of at most {self._max_failures}",
-            error,
-        )
+        most = self._max_failures
+        times = "" if most is None else f", {failures} of at most {most} times in a row"
+        if times or not self._is_failure_told():
+            _LOG.warning(
+                "Partitions could not be discovered%s; new ones are found when they can. %s",
+                times,
+                error,
+            )
+
+    def _is_failure_told(self) -> bool:
+        """Whether that discoveries fail was logged lately; it counts as logged then."""
+        now, told_at = self._clock(), self._failure_told_at
+        is_told = told_at is not None and now < told_at + _REMIND_SECONDS
+        if not is_told:
+            self._failure_told_at = now
+        return is_told
 
     def _count_failure(self) -> None:
         before = self._counters
@@ -290,25 +304,26 @@ class PartitionDiscoverer:
         )
 
     def _log_found(self, comparison: Comparison, unavailable: Collection[TopicPartition]) -> None:
-        for partitions, how in (
-            (comparison.initial, "the first discovery"),
-            (comparison.new, "a later discovery, and start at their beginning"),
+        for partitions, how, start in (
+            (comparison.initial, "The first discovery", ""),
+            (comparison.new, "A later discovery", ", to be read from the beginning"),
         ):
             resolved = [each for each in partitions if each not in unavailable]
             if resolved:
                 topics = sorted({each.topic for each in resolved})
                 _LOG.info(
-                    "%s of %s were found by %s: %s.",
-                    counted(resolved, "partition"),
-                    counted(topics, "topic"),
+                    "%s has found %s of %s%s: %s.",
                     how,
+                    counted(len(resolved), "partition"),
+                    counted(len(topics), "topic"),
+                    start,
                     listed(topics),
                 )
         held_back = frozenset((*comparison.held_back, *unavailable))
         if held_back - self._logged_as_held_back:
             _LOG.warning(
-                "%d partitions, such as %s, have no leader that answers now, and wait until they have one.",
-                len(held_back),
+                "No leader answers now for %s, such as %s; reading begins when one does.",
+                counted(len(held_back), "partition"),
                 min(held_back),
             )
         self._logged_as_held_back = held_back

@@ -18,9 +18,9 @@ from uuid import UUID
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.discovery.findings import Change, Finding, counted, findings_by_topic, listed
 from headrace.discovery.listing import Listing, has_other_id
-from headrace.discovery.state import EnumeratorState, Kind, PartitionState, Status, topic_id_text
+from headrace.discovery.state import EnumeratorState, Kind, PartitionState, Status
 from headrace.discovery.subscribers import Growth, Subscriber
-from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 
 
 class DataLossPolicy(Enum):
@@ -284,7 +284,7 @@ class PartitionEnumerator:
         topics = sorted((listing.unknown & (subscriber.names or frozenset())) - known)
         if topics:
             raise TaskFailedError(
-                f"{counted(topics, 'topic')} to be read, and not on the brokers: {listed(topics)}. Create what is missing, or "
+                f"{counted(len(topics), 'topic')} to be read, and not on the brokers: {listed(topics)}. Create what is missing, or "
                 "correct the names."
             )
         for place in sorted(missing):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -52,13 +52,13 @@ def findings_by_topic(
     for topic, of in groupby(sorted(details), key=lambda place: place.topic):
         places = [*of]
         shown = [f"{place.partition}{details[place]}" for place in places[:_SHOWN]]
-        sentence = f"Of the topic {topic}, {counted(places, 'partition')} {says}: {listed(shown, len(places))}."
+        sentence = f"Of the topic {topic}, {counted(len(places), 'partition')} {says}: {listed(shown, len(places))}."
         yield Finding(change, topic, tuple(place.partition for place in places), sentence)
 
 
-def counted(what: Collection[object], noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     """``1 partition``, ``2 partitions``."""
-    return f"{len(what)} {noun}{'' if len(what) == 1 else 's'}"
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(what: Sequence[object], of: int | None = None) -> str:

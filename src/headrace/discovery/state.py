@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from headrace.connect.errors import TaskFailedError
-from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 
 VERSION: Final = 1000
 """Of our JSON and bytes: far above the versions of Flink's source, so that a future one of it is not taken for ours."""
@@ -128,11 +128,6 @@ def unreadable(reason: str) -> TaskFailedError:
         f"The stored state of the partition discovery cannot be read: {reason}. Use the program that has written it, or a "
         "newer headrace."
     )
-
-
-def topic_id_text(topic_id: UUID) -> str:
-    """A topic id as Kafka's tools print it."""
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 _POSITIONS: Final = {status.value: status for status in Status}

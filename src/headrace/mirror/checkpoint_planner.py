@@ -14,6 +14,7 @@ from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.task import Split
+from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.group_requests import DEAD
@@ -240,7 +241,9 @@ class CheckpointPlanner:
         ]
         if set(found) != set(self._groups):
             _log.info(
-                "Connector %s translates the offsets of %d groups.", self._config.name, len(found)
+                "Connector %s translates the offsets of %s.",
+                self._config.name,
+                counted(len(found), "group"),
             )
         self._groups = sorted(found)
 

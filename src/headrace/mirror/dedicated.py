@@ -10,12 +10,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from typing import Final
 
 from headrace.connect.config import Problem, under
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import SettingType, parsed
+from headrace.discovery.findings import counted
 from headrace.mirror.classes import JAVA_PACKAGE
 from headrace.mirror.client_settings import SERVERS, is_connection_key
 from headrace.mirror.filters import topic_filter
@@ -468,12 +469,14 @@ def _unknown(
             )
             problems.append((key, told))
         elif len(warnings) < _NAMED:
-            hint = f" Did you mean '{meant}'?" if meant else ""
+            alike = [meant] if meant else _with_aliases(key, props, aliases)
+            named = " or ".join(f"'{each}'" for each in alike)
+            hint = f" Did you mean {named}?" if named else ""
             warnings.append(f"{_no_effect(key, aliases)}{hint}")
         else:
             others += 1
     if others:
-        warnings.append(f"{others} other keys have no effect.")
+        warnings.append(f"The same is true of {counted(others, 'other key')}.")
     return warnings, problems
 
 
@@ -506,6 +509,15 @@ def _no_effect(key: str, aliases: Sequence[str]) -> str:
     return f"The configuration '{key}' was supplied but isn't a known config."
 
 
+def _with_aliases(key: str, given: Container[str], aliases: Sequence[str]) -> list[str]:
+    """*key* with the aliases that its cluster's, or its flow's, are almost: those keys that are not *given* themselves."""
+    owner, dot, name = key.partition(".")
+    meant = [[each] if each in aliases else _alike(each, aliases) for each in owner.split(_ARROW)]
+    owners = [_ARROW.join(named) for named in product(*meant) if len(set(named)) == len(named)]
+    found = (f"{each}.{name}" for each in owners if dot)
+    return [each for each in found if each not in given]
+
+
 def _name_of(key: str, aliases: Sequence[str]) -> str | None:
     """The setting that the unknown *key* names, without its cluster or flow; ``None`` for a key that has an effect."""
     own = _of_flow(key, aliases)
@@ -523,5 +535,8 @@ def _name_of(key: str, aliases: Sequence[str]) -> str | None:
 
 
 def _nearest(key: str, others: Iterable[str]) -> str | None:
-    found = difflib.get_close_matches(key, list(others), n=1, cutoff=_SIMILAR)
-    return found[0] if found else None
+    return next(iter(_alike(key, others)), None)
+
+
+def _alike(key: str, others: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(key, list(others), cutoff=_SIMILAR)

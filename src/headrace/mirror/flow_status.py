@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
 from headrace.connect.errors import OffsetsError, RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.discovery.findings import counted
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import check_crc
 from headrace.kafka.deadline import Deadline
@@ -30,6 +31,8 @@ from headrace.mirror.clients import isolation, source_cluster, target_cluster
 from headrace.mirror.planning import stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, Position, writer_of
 from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.source_logs import SourceLogs
+from headrace.mirror.starts import SourceLog, parting
 from headrace.mirror.subscription import MirrorSubscriber
 from headrace.mirror.target import topics_in
 from headrace.mirror.topic_tail import TopicTail
@@ -48,8 +51,8 @@ class PartitionStatus(NamedTuple):
     """How far one partition of the source is copied; what is not known is ``None``.
 
     *end* is up to where it can be read, *copied* the offset that is copied next, *lag* what lies between; where the position is of
-    another log, as of a topic that was created again since, *lag* is all that is there now. *waiting_ms* is the timestamp of the
-    first batch that is not copied. *note* says what is not as it should be.
+    another log, as of a topic that was created again since, *lag* is all that is there now, and where the log has lost what was
+    copied, all that is not of it. *waiting_ms* is the timestamp of the first batch that is not copied. *note* says what is not as it should be.
     """
 
     place: TopicPartition
@@ -77,12 +80,18 @@ class FlowStatus(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceState:
-    """What the source answers of the topics that are copied; partitions whose leader is away have no offsets."""
+    """What the source answers of the topics that are copied; partitions whose leader is away have no offsets.
+
+    *logs* are those of the partitions that have positions, to be compared with these.
+    """
 
     cluster_id: str | None
     topics: Mapping[str, TopicMetadata]
     beginnings: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
+    logs: Mapping[TopicPartition, SourceLog] = field(
+        default_factory=dict[TopicPartition, SourceLog]
+    )
 
     @property
     def places(self) -> frozenset[TopicPartition]:
@@ -209,9 +218,16 @@ def _partition_status(
             status = _noted(status, taken)
         if source is not None:
             other_log = _of_another_log(place, position, source)
+            log = source.logs.get(place)
+            lost_from = None if log is None else parting(position, log)
             if other_log is not None:
-                start = source.beginnings.get(place)
-            status = _noted(status, other_log or _note(place, position, source))
+                start, note = source.beginnings.get(place), other_log
+            elif lost_from is not None:
+                start = lost_from
+                note = f"the source has lost what was copied from its offset {lost_from} on"
+            else:
+                note = _note(place, position, source)
+            status = _noted(status, note)
         return status._replace(copied=position.next, lag=_between(start, end))
     other = stored.foreign.get(TopicPartition(remote, place.partition))
     if other is not None:
@@ -242,7 +258,7 @@ def _note(place: TopicPartition, position: Position, source: SourceState) -> str
         return "there is no such topic to copy"
     beginning = source.beginnings.get(place)
     if beginning is not None and beginning > position.next:
-        return f"{beginning - position.next} offsets were deleted before they were copied"
+        return f"{counted(beginning - position.next, 'offset')} deleted before being copied"
     return None
 
 
@@ -275,13 +291,16 @@ class FlowReader:
             asked = other.submit(_asked, self._config.source_cluster_alias, self._source_state)
             stored, of_target = _asked(self._config.target_cluster_alias, self._stored_state)
             source, of_source = asked.result()
-        remote, of_remote = None, None
+        compared, remote, of_remote = None, None, None
         if source is not None and stored is not None:
+            compared, of_source = _asked(
+                self._config.source_cluster_alias, lambda: self._with_logs(source, stored)
+            )
             remote, of_remote = _asked(
                 self._config.target_cluster_alias, lambda: self._remote_state(source, stored)
             )
         problems = [each for each in (of_source, of_target, of_remote) if each is not None]
-        found = partition_statuses(self._config, source, stored, remote)
+        found = partition_statuses(self._config, compared or source, stored, remote)
         if source is not None:
             found = self._waiting.added(found, source)
         return FlowStatus(self._config.flow, found, problems)
@@ -312,6 +331,12 @@ class FlowReader:
         level = isolation(self._config)
         found = self._source.list_offsets(dict.fromkeys(places, spec), deadline, isolation=level)
         return {place: each.offset for place, each in found.items() if each.offset is not None}
+
+    def _with_logs(self, source: SourceState, stored: StoredState) -> SourceState:
+        logs = SourceLogs(self._source, isolation(self._config), seconds=_ANSWER_SECONDS)
+        # Of leaders that have just answered.
+        asked = {place: each for place, each in stored.positions.items() if place in source.ends}
+        return replace(source, logs=logs.logs(asked))
 
     def _stored_state(self) -> StoredState:
         deadline = Deadline.after(_ANSWER_SECONDS)

@@ -13,8 +13,7 @@ from headrace.connect.errors import OffsetsError
 from headrace.connect.group_offsets import GroupEntry, GroupOffsetCodec
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
-from headrace.discovery.state import topic_id_text
-from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.mirror.offset_checks import (
     OFFSET,
     invalid_offset,

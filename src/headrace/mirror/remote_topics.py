@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headrace.connect.errors import RetriableError
+from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
@@ -121,7 +122,9 @@ class RemoteTopics:
         for name in changed:
             told = "given more partitions" if name in changes.grown else "created"
             count = wanted[name].partitions
-            _log.info("The remote topic %s was %s: it has %d partitions.", name, told, count)
+            _log.info(
+                "The remote topic %s was %s: it has %s.", name, told, counted(count, "partition")
+            )
         if changed:
             self._await_known({name: wanted[name] for name in changed})
         return refused

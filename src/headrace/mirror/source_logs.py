@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 from uuid import UUID
 
+from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
@@ -150,8 +151,8 @@ class SourceLogs:
     def _report_silent(self, places: AbstractSet[TopicPartition]) -> None:
         if places - self._silent:
             _log.warning(
-                "The source's brokers do not say where %d partitions end now, such as %s; they are copied on when they do.",
-                len(places),
+                "The source's brokers do not say now where the logs of %s end, such as %s; copying goes on when they do.",
+                counted(len(places), "partition"),
                 min(places),
             )
         self._silent = frozenset(places)

@@ -17,9 +17,8 @@ from uuid import UUID
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
-from headrace.discovery.findings import listed
-from headrace.discovery.state import topic_id_text
-from headrace.kafka.topic_partition import TopicPartition
+from headrace.discovery.findings import counted, listed
+from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig
@@ -165,19 +164,19 @@ class StartRules:
         )
 
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
-        at, parting = position.next, _parting(position, log)
+        at, lost_from = position.next, parting(position, log)
         stamped = _stamped(position, log)
-        if parting is not None:
+        if lost_from is not None:
             found = (
                 f"{place} is to be copied from offset {at} on, and the source's log, which is from {log.log_start} to "
-                f"{log.end} now, has only those before {parting} of what was copied: the source has lost records, as after "
+                f"{log.end} now, has only those before {lost_from} of what was copied: the source has lost records, as after "
                 "an unclean leader election."
             )
-            moved = stamped._replace(next=parting)
+            moved = stamped._replace(next=lost_from)
         elif at < log.log_start:
             found = (
                 f"{place} is to be copied from offset {at} on, and the source's log begins at {log.log_start} now: "
-                f"{log.log_start - at} offsets were deleted before they were copied."
+                f"{counted(log.log_start - at, 'offset')} deleted before being copied."
             )
             moved = stamped._replace(next=log.log_start)
         else:
@@ -292,7 +291,7 @@ class StoppedPartitions:
             {place: (each.why.problem, each.why.of_topic) for place, each in stopped.items()}
         )
         topics = [(self.topics[each], 1) for each in sorted(self.topics)]
-        sentences = [*_first(problems, "partitions"), *_first(topics, "topics")]
+        sentences = [*_first(problems, "partition"), *_first(topics, "topic")]
         return TaskFailedError("\n".join(sentences)) if sentences else None
 
 
@@ -316,7 +315,7 @@ def _first(problems: Sequence[tuple[str, int]], noun: str) -> Iterator[str]:
     yield from (sentence for sentence, _ in problems[:_SHOWN])
     more = sum(count for _, count in problems[_SHOWN:])
     if more:
-        yield f"{more} more {noun} have stopped."
+        yield f"Nor is anything copied of {counted(more, f'more {noun}')}."
 
 
 def _decision(who: str, command: str, key: str) -> str:
@@ -370,8 +369,8 @@ def _recreated_topic(place: TopicPartition, position: Position, log: SourceLog) 
     )
 
 
-def _parting(position: Position, log: SourceLog) -> int | None:
-    """The offset from which on the log is not the one that was copied; ``None`` if all before the position is the same."""
+def parting(position: Position, log: SourceLog) -> int | None:
+    """The offset from which on the log is not the one that was copied; ``None`` if all before the position is the same. Pure."""
     ends = [log.end] if log.end < position.next else []
     epoch = log.epoch_end
     if epoch is not None and min(epoch) >= 0 and epoch.end < position.next:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, raise_refused
 from headrace.kafka.topic_partition import TopicPartition
@@ -214,7 +215,7 @@ class MirrorTarget:
         if members:
             shown = ", ".join(f"{each.client_id} at {each.host}" for each in members[:_SHOWN])
             raise TaskFailedError(
-                f"The group {group!r} on the target has {len(members)} members ({shown}), and the mirror keeps its positions "
+                f"The group {group!r} on the target has {counted(len(members), 'member')} ({shown}), and the mirror keeps its positions "
                 "there: nobody may consume with it. Stop them, or give the mirror another group (mirror.group.id)."
             )
 
@@ -233,9 +234,9 @@ class MirrorTarget:
         silent = frozenset(wanted.keys() - ends.keys())
         if silent - self._silent:
             _log.warning(
-                "The target's brokers do not say where %d remote partitions without a position end now, such as %s; they are "
-                "copied when they do.",
-                len(silent),
+                "The target's brokers do not say now where the logs of %s without a position end, such as %s; copying begins "
+                "when they do.",
+                counted(len(silent), "remote partition"),
                 min(silent),
             )
         self._silent = silent

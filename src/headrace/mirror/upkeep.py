@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from headrace.connect.errors import TaskFailedError
+from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, raise_refused
 from headrace.kafka.wire.acls import create_acls, topic_acls
@@ -123,14 +124,18 @@ class TopicSync:
         existing = topic_acls(self._target_cluster, deadline)
         if existing is None:
             raise TaskFailedError(
-                f"The brokers of the target have no authorizer, so that the {len(wanted)} ACLs of remote topics cannot be created "
-                "there. Configure authorizer.class.name there, or set sync.topic.acls.enabled to false."
+                f"The brokers of the target have no authorizer, so that {counted(len(wanted), 'ACL')} of remote topics cannot be "
+                "created there. Configure authorizer.class.name there, or set sync.topic.acls.enabled to false."
             )
         missing = acls_missing(wanted, frozenset(existing))
         if missing:
             create_acls(self._target_cluster, missing, deadline)
             topics = {each.name for each in missing}
-            _log.info("%d ACLs of %d remote topics were created.", len(missing), len(topics))
+            _log.info(
+                "ACLs of remote topics were created: %s of %s.",
+                counted(len(missing), "ACL"),
+                counted(len(topics), "topic"),
+            )
 
     def keep_ranges(self) -> None:
         """Have the topic of offset ranges keep them as long as the longest retention of the topics that they are about.

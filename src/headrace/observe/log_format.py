@@ -218,7 +218,7 @@ def _formatter(*, as_json: bool, colors: bool, mask: Callable[[str], str]) -> lo
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,
             bounded(mask),
-            *(_JSON if as_json else (_trace_last, _console(colors=colors))),
+            *(_JSON if as_json else (_long_texts_last, _console(colors=colors))),
         ],
     )
 
@@ -241,9 +241,22 @@ def _words_alone(_logger: WrappedLogger, _method: str, line: EventDict) -> Event
     return line
 
 
-def _trace_last(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
-    """Show a traceback on lines of its own, not as one long quoted value."""
+def _long_texts_last(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+    """Show a traceback, and a reason that would be escaped, on lines of their own, not as one long quoted value.
+
+    A command in a reason can be copied from there.
+    """
+    reason, last = line.get("reason"), list[str]()
+    if isinstance(reason, str) and repr(reason)[1:-1] != reason:
+        del line["reason"]
+        last += [f"    {_printable(each)}" for each in reason.split("\n")]
     trace = line.pop("trace", None)
     if trace is not None:
-        line["stack"] = trace
+        last.append(trace)
+    if last:
+        line["stack"] = "\n".join(last)
     return line
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

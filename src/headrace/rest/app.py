@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from headrace.herder.errors import ServerError
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import REQUEST_SECONDS, on_behalf_of
+from headrace.observe.log_format import in_log_context
 from headrace.observe.log_levels import Levels
 from headrace.rest import errors
 from headrace.rest.answers import json_bytes
@@ -212,7 +213,9 @@ class HandlerThreads:
                 loop.call_soon_threadsafe(settle, outcome)
 
         try:
-            threading.Thread(target=run, name="headrace-request", daemon=True).start()
+            threading.Thread(
+                target=in_log_context(run), name="headrace-request", daemon=True
+            ).start()
         except RuntimeError:
             # The machine has no thread left; another request may use the permit.
             if permit is not None:

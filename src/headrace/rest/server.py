@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from headrace.connect.errors import ConnectError
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import REQUEST_SECONDS
+from headrace.observe.log_format import in_log_context
 from headrace.observe.log_levels import Levels
 from headrace.rest.app import (
     App,
@@ -102,7 +103,9 @@ class RestServer:
             *(self._server(main, each, main_tls) for each in binding.main),
             *(self._server(admin, each, admin_tls) for each in binding.admin),
         ]
-        self._thread = threading.Thread(target=self._run, name="headrace-rest", daemon=True)
+        self._thread = threading.Thread(
+            target=in_log_context(self._run), name="headrace-rest", daemon=True
+        )
         self._thread.start()
         for each in self._servers:
             while not each.answers.wait(_TICK_SECONDS):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 from uuid import UUID
 
@@ -328,6 +330,60 @@ def test_a_server_that_does_not_answer_is_warned_about_before_the_deadline(
     own = [each for each in caplog.records if each.name == Cluster.__module__]
     [warning] = [each.getMessage() for each in own]
     assert f"{away[0]}:{away[1]} (bootstrap.servers) was not reached" in warning
+
+
+class Waiting:
+    """A client whose questions are answered, or not, by a clock of its own."""
+
+    def __init__(self) -> None:
+        self.client = Cluster(WireSettings(addresses=(("127.0.0.1", 1),), client_id="test"))
+        self.clock = FastClock()
+
+    def is_asked(self, doing: str, *, answered: bool) -> None:
+        """For fifteen seconds, or until there is an answer."""
+
+        def attempt() -> None:
+            self.clock.now += 5
+            if not answered:
+                raise ConnectionError("away")
+
+        with nullcontext() if answered else pytest.raises(RetriableError):
+            self.client.retried(doing, Deadline.after(15, self.clock), attempt)
+
+
+def silences(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was warned about, each "what for how long"."""
+    own = [each for each in caplog.records if each.name == Cluster.__module__]
+    said = [each.getMessage() for each in own if each.levelno == logging.WARNING]
+    return [each.removeprefix("Kafka has not answered ").split(" s, ")[0] for each in said]
+
+
+def test_a_silence_that_goes_on_is_told_again_with_how_long_it_lasts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """After ten minutes, however often what is asked meanwhile."""
+    waiting = Waiting()
+    while waiting.clock.now < 900:
+        waiting.is_asked("a", answered=False)
+        waiting.clock.now += 60
+
+    first, again = (float(each.removeprefix("a for ")) for each in silences(caplog))
+    assert first < 15
+    assert 600 <= again - first < 700
+
+
+def test_an_answer_of_another_broker_ends_no_silence(caplog: pytest.LogCaptureFixture) -> None:
+    """What one leader does not answer is told once while the others answer; anew after it has."""
+    waiting = Waiting()
+    for _ in range(3):
+        waiting.is_asked("b", answered=True)
+        waiting.is_asked("a", answered=False)
+    assert 1 == len(silences(caplog))
+
+    waiting.is_asked("a", answered=True)
+    waiting.is_asked("a", answered=False)
+    assert 2 == len(silences(caplog))
+    assert silences(caplog)[0] == silences(caplog)[1]
 
 
 def test_a_wrong_password_says_so_at_once(scripted: ScriptedCluster) -> None:

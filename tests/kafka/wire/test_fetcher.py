@@ -338,6 +338,19 @@ def test_a_partition_without_a_leader_is_no_empty_log(scripted: ScriptedCluster)
     assert [(T0, 0, 2)] == spans(later)
 
 
+def test_a_reason_that_partitions_share_is_said_once() -> None:
+    """With the first of them, and how many there are besides."""
+    places = [TopicPartition("t", number) for number in range(5)]
+    with ScriptedCluster(*places) as scripted:
+        scripted.leaders.update(dict.fromkeys(places, -1))
+        fetched = fetcher(scripted, *map(of, places))
+        with pytest.raises(RetriableError) as raised:
+            keep_polling(fetched, 0.2)
+        close(fetched)
+
+    assert "(t-0, t-1, t-2 and 2 more: it has no leader)" in str(raised.value)
+
+
 def test_a_log_without_news_is_no_failure(scripted: ScriptedCluster) -> None:
     """It is empty until the deadline."""
     fetched = fetcher(scripted, of(T0))
@@ -414,6 +427,8 @@ def test_a_topic_that_was_created_again_is_another_one(scripted: ScriptedCluster
         with pytest.raises(TopicRecreatedError, match="created again") as raised:
             keep_polling(each, 2)
         assert (T0, old, new) == (raised.value.place, raised.value.expected, raised.value.found)
+        # As Kafka's tools print it.
+        assert "there is one with the id AAAAAAAAAAAAAAAAAAAAYw now" in str(raised.value)
         close(each)
 
 

@@ -20,7 +20,7 @@ from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 
 from headrace import __version__
-from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
@@ -58,6 +58,7 @@ _FEATURES_VERSIONS: Final = (3, 4)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Whoever has spelt an address wrong should not have to wait for the deadline to see it.
 _SILENT_SECONDS: Final = 5.0
+_REMIND_SECONDS: Final = 600.0
 _REPORT_SECONDS: Final = 1.0
 # Brokers usually know of a change within a tenth of it.
 _BEFORE_ASKING_AGAIN: Final = 0.5
@@ -139,7 +140,9 @@ class Cluster:
         self._topics: dict[str, TopicMetadata] = {}
         self._coordinators: dict[str, _Address] = {}
         self._answered_last: _Address | None = None
-        self._is_silence_told = False
+        # Since when each question has no answer.
+        self._silent_since: dict[str, float] = {}
+        self._silence_told_at: float | None = None
 
     @property
     def settings(self) -> WireSettings:
@@ -439,44 +442,67 @@ class Cluster:
         """What *attempt* returns; retried while that can help, or when it raises ``RetriableError``.
 
         *doing* completes "Kafka did not answer …". *waiting* is called with it about once a second, and may end the wait;
-        without it a long wait is logged, once until there was an answer.
+        without it a long wait is logged: once, and again after ten minutes, until each of this client's questions is answered.
         """
         pause, report_at = _FIRST_PAUSE, deadline.clock() + _REPORT_SECONDS
-        began: float | None = deadline.clock() if waiting is None else None
+        began, is_long = deadline.clock(), False
         while True:
             try:
                 answer = attempt()
-                self._is_silence_told = False
+                self._end_silence(doing)
                 return answer
-            except _RefusedError as refused:
-                if refused.error.reaction is Reaction.FAIL:
-                    raise TaskFailedError(
-                        f"Kafka refused {doing}: {refused.where}{refused.error.name}. {refused.error.advice}".strip()
-                    ) from refused
-                reason = f"{refused.where}{refused.error.name}"
-            except RetriableError as error:
-                reason = str(error).rstrip(".")
-            except (OSError, LoginRefusedError, AnswerTooLargeError, UnsupportedApiError) as error:
-                if (final := unresolvable(error, doing, self._settings)) is not None:
-                    raise final from error
-                reason = str(error) or type(error).__name__
+            except _UNANSWERED as error:
+                reason = self._retry_reason(error, doing)
+            except ConnectError:
+                self._end_silence(doing)
+                raise
+            since = self._silent_since.setdefault(doing, began)
             if deadline.expired:
                 raise RetriableError(f"Kafka did not answer {doing} in time: {reason}.")
-            if began is not None and deadline.clock() - began >= _SILENT_SECONDS:
-                _log.log(
-                    logging.DEBUG if self._is_silence_told else logging.WARNING,
-                    "Kafka has not answered %s for %.0f s, and is asked again for up to %.0f s: %s.",
-                    doing,
-                    deadline.clock() - began,
-                    deadline.remaining(),
-                    reason,
-                )
-                began, self._is_silence_told = None, True
+            if waiting is None and not is_long and deadline.clock() - began >= _SILENT_SECONDS:
+                is_long = True
+                self._tell_silence(doing, since, reason, deadline)
             if waiting is not None and deadline.clock() >= report_at:
                 waiting(doing)
                 report_at = deadline.clock() + _REPORT_SECONDS
             time.sleep(deadline.remaining(pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _retry_reason(self, error: Exception, doing: str) -> str:
+        """Why another attempt can help after *error*; raises where none can."""
+        if isinstance(error, RetriableError):
+            return str(error).rstrip(".")
+        if isinstance(error, _RefusedError):
+            refused = f"{error.where}{error.error.name}"
+            if error.error.reaction is not Reaction.FAIL:
+                return refused
+            final = TaskFailedError(
+                f"Kafka refused {doing}: {refused}. {error.error.advice}".strip()
+            )
+        else:
+            final = unresolvable(error, doing, self._settings)
+        if final is None:
+            return str(error) or type(error).__name__
+        self._end_silence(doing)
+        raise final from error
+
+    def _tell_silence(self, doing: str, since: float, reason: str, deadline: Deadline) -> None:
+        now, told_at = deadline.clock(), self._silence_told_at
+        is_told = told_at is not None and now < told_at + _REMIND_SECONDS
+        if not is_told:
+            self._silence_told_at = now
+        _log.log(
+            logging.DEBUG if is_told else logging.WARNING,
+            "Kafka has not answered %s for %.0f s, and is asked again for up to %.0f s: %s.",
+            doing,
+            now - since,
+            deadline.remaining(),
+            reason,
+        )
+
+    def _end_silence(self, doing: str) -> None:
+        if self._silent_since.pop(doing, None) is not None and not self._silent_since:
+            self._silence_told_at = None
 
     def _asked_metadata(
         self, topics: Collection[str] | None, deadline: Deadline, *, again: bool = False
@@ -870,6 +896,15 @@ class _Tolerated(NamedTuple):
     partition: tuple[int, ...] = ()
 
 
+# What a retry can resolve, or what says itself that none can.
+_UNANSWERED: Final = (
+    _RefusedError,
+    RetriableError,
+    OSError,
+    LoginRefusedError,
+    AnswerTooLargeError,
+    UnsupportedApiError,
+)
 # What belongs to no topic, or to no group, is removed already.
 _NOTHING_TO_REMOVE: Final = _Tolerated(
     whole=(error_codes.GROUP_ID_NOT_FOUND.code,),

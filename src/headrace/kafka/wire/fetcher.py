@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import selectors
-from collections import deque
-from collections.abc import Collection, Mapping
+from collections import defaultdict, deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -20,7 +20,7 @@ from headrace.kafka.batches.headers import (
     next_offset,
 )
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.cluster import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -133,7 +133,7 @@ class TopicRecreatedError(TaskFailedError):
         self.found = found
         super().__init__(
             f"The topic {place.topic!r} was deleted and created again: {place} was to be read in the topic with the id "
-            f"{expected}, and there is one with the id {found} now."
+            f"{topic_id_text(expected)}, and there is one with the id {topic_id_text(found)} now."
         )
 
 
@@ -620,10 +620,17 @@ class Fetcher:
         """Raise why nothing came, if a broker or a leader is away; a log without new records is no failure."""
         if not self._failures:
             return
-        named = [f"{place}: {reason}" for place, reason in self._failures.items()][:_NAMED]
-        more = len(self._failures) - len(named)
-        rest = f", and {more} more" if more else ""
-        raise RetriableError(f"Nothing could be fetched in time ({'; '.join(named)}{rest}).")
+        by_reason = defaultdict[str, list[TopicPartition]](list)
+        for place, reason in self._failures.items():
+            by_reason[reason.rstrip(".")].append(place)
+        said = [f"{_first_of(places)}: {reason}" for reason, places in by_reason.items()]
+        raise RetriableError(f"Nothing could be fetched in time ({_first_of(said, '; ')}).")
+
+
+def _first_of(what: Sequence[object], separator: str = ", ") -> str:
+    more = len(what) - _NAMED
+    shown = separator.join(map(str, what[:_NAMED]))
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 @dataclass(slots=True, eq=False)

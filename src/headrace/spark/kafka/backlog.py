@@ -13,6 +13,7 @@ from typing import Any, Final
 from headrace.connect.errors import RetriableError
 from headrace.discovery.discoverer import Discovery, PartitionDiscoverer
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
+from headrace.discovery.findings import counted
 from headrace.discovery.offsets_retriever import (
     Offsets,
     PartitionOffsetsRetriever,
@@ -177,8 +178,8 @@ class Backlog:
         """Once, and not at every trigger."""
         if places - self._unavailable:
             _log.warning(
-                "The brokers do not say where %d partitions end now, such as %s; they are read on when they do.",
-                len(places),
+                "The brokers do not say now where the logs of %s end, such as %s; reading goes on when they do.",
+                counted(len(places), "partition"),
                 min(places),
             )
         self._unavailable = frozenset(places)
