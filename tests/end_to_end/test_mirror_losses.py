@@ -140,6 +140,7 @@ def test_a_damaged_batch_stops_its_partition_behind_what_is_before_it(
     assert f"The record batch at offset 10 of partition {topic}-0 is corrupt: its checksum" in said
     assert "With errors.tolerance=all it is passed over, up to its last offset 19" in said
     assert f"headrace offsets set {flow.name} " in said
+    assert """'{"offset":19}' goes on after it, at offset 20,""" in said
     assert {(topic, 0): 10, (topic, 1): 10} == flow.positions()
     flow.topics.write(topic, 5, 1)
     assert said == str(life.run_once()[flow.name])

@@ -10,8 +10,6 @@ from discovery.cluster_double import Log
 from headrace.connect.connector import PlanRequest
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
-from headrace.kafka.batches.errors import CorruptBatchError
-from headrace.kafka.refused_records import without_tolerance
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.kafka.wire.group_requests import GroupMember
@@ -291,7 +289,7 @@ def test_a_partition_that_has_stopped_is_looked_at_again_while_others_are_follow
 def test_a_partition_that_a_task_cannot_read_does_not_stop_the_others(flow: TwoClusters):
     """It is tried again from time to time, with the same failure until it has moved."""
     flow.shares()
-    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
 
     assert [{T1: 10}] == [share for share in flow.shares() if share]
     said = flow.failure
@@ -304,7 +302,7 @@ def test_a_partition_that_a_task_cannot_read_does_not_stop_the_others(flow: TwoC
     flow.clock.now += 301
     assert 0 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
     assert said == flow.failure
-    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
     assert ([], said) == (flow.shares(), flow.failure)
     flow.clock.now += 301
     flow.shares()
@@ -322,13 +320,13 @@ def test_what_stops_while_nothing_else_moves_is_tried_every_five_minutes(
     flow.set(**settings)
     flow.shares()
     flow.put(T1, flow.position(T1)._replace(next=20))
-    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
     tries = 0
     for _ in range(120):
         tried = T0 in {place for share in flow.shares() for place in share}
         tries += tried
         if tried:
-            flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+            flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
         flow.clock.now += 10
 
     assert 3 == tries
@@ -364,7 +362,7 @@ def test_a_partition_that_a_task_could_not_read_is_copied_from_where_a_user_says
 ):
     """At once."""
     flow.shares()
-    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
     flow.shares()
     flow.put(T0, Position(30))
 
@@ -372,21 +370,21 @@ def test_a_partition_that_a_task_could_not_read_is_copied_from_where_a_user_says
     assert flow.failure is None
 
 
-def test_the_command_of_a_damaged_batch_goes_on_behind_it(flow: TwoClusters):
-    """With its last offset, which the task has told."""
+def test_the_command_of_a_damaged_batch_goes_on_after_it(flow: TwoClusters):
+    """With its last offset, where the task knows that."""
     flow.shares()
-    damage = CorruptBatchError(T0, 10, "its checksum is wrong")
-    flow.failed = {T0: without_tolerance(damage, 19)}
+    flow.cannot_read(T0, "The record batch at offset 10 is corrupt.", last=19)
     flow.shares()
 
     assert flow.failure is not None
-    assert """'{"offset":19}' goes on behind it, at offset 20,""" in flow.failure
+    assert """'{"offset":19}' goes on after it, at offset 20,""" in flow.failure
 
 
 def test_a_connector_of_which_no_task_can_read_anything_fails(flow: TwoClusters):
     """With the reasons."""
     flow.shares()
-    flow.failed = {T0: "One is corrupt.", T1: "Another one is."}
+    flow.cannot_read(T0, "One is corrupt.")
+    flow.cannot_read(T1, "Another one is.")
 
     with pytest.raises(TaskFailedError, match=r"One is corrupt\. t-0 .*\nAnother one is\. t-1"):
         flow.shares()

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from headrace.connect.errors import PartitionError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset
 from headrace.kafka.topic_partition import TopicPartition
@@ -111,6 +112,12 @@ def test_the_command_has_what_reaches_the_worker_of_the_flow():
     )
 
 
+def unreadable(why: str, last: int | None = None) -> PartitionError:
+    """What a task says of a partition, and up to which offset it cannot read it, where that is known."""
+    after = None if last is None else Position(last + 1).offset
+    return PartitionError(rules().flow.partition(PLACE), why, source_offset=after)
+
+
 def shown_offset(said: str) -> SourceOffset:
     """The offset in the command that *said* has, which a shell takes as it is."""
     command = shlex.split(said[said.index("headrace offsets set") :].replace(", while", " "))
@@ -120,10 +127,10 @@ def shown_offset(said: str) -> SourceOffset:
 
 
 def test_the_command_has_the_number_that_is_known():
-    """It goes on where the log begins, where the logs part, and behind a damaged batch."""
-    damaged = rules().unreadable(PLACE, "It is corrupt.", last=4898).problem
+    """It goes on where the log begins, where the logs part, and after a damaged batch."""
+    damaged = rules().unreadable(PLACE, unreadable("It is corrupt.", 4898)).problem
 
-    assert "behind it, at offset 4899, while the connector is stopped" in damaged
+    assert "goes on after it, at offset 4899, while the connector is stopped" in damaged
     assert {"offset": 4898} == shown_offset(damaged)
     deleted, moved_back = LOG._replace(log_start=60), LOG._replace(end=45)
     assert {"offset": 59} == shown_offset(problem(resumed(AT, deleted)))
@@ -142,7 +149,7 @@ def test_where_only_a_user_knows_the_number_the_command_says_what_it_stands_for(
     assert f"; {before} copies from the beginning)" in said
     begun = resumed(Position.of({"offset": before}), log)
     assert Resume(Position(log_start, "cluster-1", NEW)) == begun
-    assert "LAST stands for" in rules().unreadable(PLACE, "Nobody knows its end.").problem
+    assert "LAST stands for" in rules().unreadable(PLACE, unreadable("Nobody knows.")).problem
 
 
 def test_another_cluster_may_be_gone_on_with():

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from headrace.connect.connector import Explained, Plan, PlanRequest
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import PartitionError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartition
 from headrace.connect.task import Split
@@ -20,7 +20,6 @@ from headrace.discovery.findings import Change, Finding
 from headrace.discovery.owners import Owners, balanced_owners
 from headrace.discovery.state import Kind
 from headrace.kafka.deadline import Clock, Deadline
-from headrace.kafka.refused_records import damaged_up_to
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.positions import DISCOVERED, Flow, Position
@@ -117,7 +116,7 @@ class FlowPlanner:
         self._removed: dict[str, str] = {}
         self._lacks_beginning = set[TopicPartition]()
         self._stopped = StoppedPartitions()
-        self._just_failed: Mapping[TopicPartition, str] = {}
+        self._just_failed = frozenset[TopicPartition]()
         self._seen = Seen()
         self._known: Mapping[SourcePartition, SourceOffset] = {}
         self._stored = Stored({}, {}, is_discovered=False)
@@ -166,14 +165,17 @@ class FlowPlanner:
             raise failure
         return replace(plan, failure=failure)
 
-    def _note_unreadable(self, failed: Mapping[SourcePartition, str], found: Stored) -> None:
-        self._just_failed = {
-            place: said
-            for partition, said in failed.items()
+    def _note_unreadable(
+        self, failed: Mapping[SourcePartition, PartitionError], found: Stored
+    ) -> None:
+        errors = {
+            place: error
+            for partition, error in failed.items()
             if (place := self._flow.place(partition)) is not None
         }
-        for place, said in self._just_failed.items():
-            stop = self._rules.unreadable(place, said, last=damaged_up_to(said))
+        self._just_failed = frozenset(errors)
+        for place, error in errors.items():
+            stop = self._rules.unreadable(place, error)
             self._stopped.note_unreadable(place, found.positions.get(place), stop)
 
     def _read(self, offsets: KnownOffsets) -> Stored:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import PartitionError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
 from headrace.discovery.findings import listed
@@ -149,18 +149,17 @@ class StartRules:
             return self._stop(place, found, "expired")
         return Begin(f"{found} It is copied as if it were new.")
 
-    def unreadable(self, place: TopicPartition, found: str, *, last: int | None = None) -> Stop:
-        """Do not copy *place* on, which a task could not read, for the reason *found*.
-
-        *last* is the last offset that cannot be read, where it is known.
-        """
+    def unreadable(self, place: TopicPartition, error: PartitionError) -> Stop:
+        """Do not copy *place* on, which a task could not read."""
+        last = None
         does = (
             "says where to go on instead (LAST stands for the last offset that is not to be copied)"
-            if last is None
-            else f"goes on behind it, at offset {last + 1}"
         )
+        if error.source_offset is not None:
+            after = Position.of(error.source_offset)
+            last, does = after.next - 1, f"goes on after it, at offset {after.next}"
         return Stop(
-            f"{found} {place} is not copied on from there. It is tried again every five minutes; {self._command(place, last)} "
+            f"{error} {place} is not copied on from there. It is tried again every five minutes; {self._command(place, last)} "
             f"{does}, {_when_changed()}."
         )
 
