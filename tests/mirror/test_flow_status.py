@@ -96,6 +96,14 @@ def test_what_has_no_position_is_copied_from_its_beginning():
     assert 6 == found.lag
 
 
+def test_a_position_that_says_that_nothing_is_copied_is_where_the_log_begins():
+    """Nothing is lost then."""
+    found = the_status(source(begin=4, end=10), stored(at=0))
+    assert (6, None) == (found.lag, found.note)
+    found = the_status(source(begin=4, end=10), stored(at=0, topic_id=TOPIC_ID))
+    assert "4 offsets were deleted" in str(found.note)
+
+
 def test_a_cluster_that_does_not_answer_leaves_its_part_open():
     """The other one's is shown."""
     assert PartitionStatus(PLACE, "A.t", copied=7) == the_status(None, stored(at=7))

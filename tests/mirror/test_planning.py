@@ -263,6 +263,22 @@ def test_a_partition_that_stops_does_not_stop_the_others(flow: TwoClusters):
     assert flow.failure is None
 
 
+def test_a_partition_of_which_a_user_says_that_nothing_is_copied_begins_where_its_log_does(
+    flow: TwoClusters,
+):
+    """From then on it has that very position, and what is deleted before it is copied stops it."""
+    flow.copy()
+    log = flow.source.topics["t"][0]
+    log.start = 7
+    flow.put(T0, Position.of({"offset": -1}))
+    assert 7 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+    log.start = 8
+    flow.restart()
+    assert "t-0 is to be copied from offset 7 on, and the source's log begins at 8" in failure(flow)
+
+
 def test_a_partition_that_has_stopped_is_looked_at_again_while_others_are_followed(
     flow: TwoClusters,
 ):

@@ -137,17 +137,15 @@ def test_the_command_has_the_number_that_is_known():
     assert {"offset": 44} == shown_offset(problem(resumed(AT, moved_back)))
 
 
-@pytest.mark.parametrize(("log_start", "before"), [(0, -1), (10, 9)])
-def test_where_only_a_user_knows_the_number_the_command_says_what_it_stands_for(
-    log_start: int, before: int
-):
-    """And which one begins again: the position that this is fits the log."""
+@pytest.mark.parametrize("log_start", [0, 10])
+def test_where_only_a_user_knows_the_number_the_command_says_what_it_stands_for(log_start: int):
+    """And which one copies all that there is, wherever the log begins: as for MirrorMaker, -1 says that nothing is copied."""
     log = LOG._replace(topic_id=NEW, log_start=log_start)
     said = problem(resumed(AT, log))
 
     assert "LAST stands for the last offset that is not to be copied" in said
-    assert f"; {before} copies from the beginning)" in said
-    begun = resumed(Position.of({"offset": before}), log)
+    assert "; -1 copies from the beginning)" in said
+    begun = resumed(Position.of({"offset": -1}), log)
     assert Resume(Position(log_start, "cluster-1", NEW)) == begun
     assert "LAST stands for" in rules().unreadable(PLACE, unreadable("Nobody knows.")).problem
 
@@ -178,6 +176,14 @@ def test_going_on_in_a_shorter_topic_made_again_is_another_question():
     assert "mirror.on.lost" in problem(resumed(AT, log, recreated="continue"))
     found = at(resumed(AT, log, recreated="continue", lost="continue"))
     assert Position(7, "cluster-1", NEW) == found
+
+
+def test_a_start_at_offset_0_of_this_log_is_not_wherever_the_log_begins():
+    """Discovery has found it, or the logs part there: what is deleted since is lost."""
+    start = AT._replace(next=0, leader_epoch=None)
+
+    assert "10 offsets were deleted before they were copied" in problem(resumed(start, LOG))
+    assert AT._replace(next=10, leader_epoch=None) == at(resumed(start, LOG, lost="continue"))
 
 
 def test_records_deleted_before_they_were_copied_stop_or_are_left_out():

@@ -203,7 +203,8 @@ def _partition_status(
         return status
     position = stored.positions.get(place)
     if position is not None:
-        start: int | None = position.next
+        is_earliest = position.is_earliest and source is not None
+        start = source.beginnings.get(place) if is_earliest else position.next
         if stored.taken_from is not None:
             taken = f"the position is that in {stored.taken_from}, which the first start takes over"
             status = _noted(status, taken)
@@ -241,7 +242,7 @@ def _note(place: TopicPartition, position: Position, source: SourceState) -> str
     if place.topic not in source.topics:
         return "there is no such topic to copy"
     beginning = source.beginnings.get(place)
-    if beginning is not None and beginning > position.next:
+    if beginning is not None and beginning > position.next and not position.is_earliest:
         return f"{beginning - position.next} offsets were deleted before they were copied"
     return None
 

@@ -110,7 +110,7 @@ class StartRules:
         if found is None:
             return self._within(place, position, log)
         if policy == _FAIL:
-            return self._stop(place, found, key, of_topic, log_start=log.log_start)
+            return self._stop(place, found, key, of_topic)
         # Epochs of another log say nothing about this one.
         anew = _stamped(position, log)._replace(leader_epoch=None)
         if policy == _RESTART:
@@ -166,6 +166,8 @@ class StartRules:
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
         at, parting = position.next, _parting(position, log)
         stamped = _stamped(position, log)
+        if position.is_earliest:
+            return Resume(stamped._replace(next=log.log_start))
         if parting is not None:
             found = (
                 f"{place} is to be copied from offset {at} on, and the source's log, which is from {log.log_start} to "
@@ -187,24 +189,16 @@ class StartRules:
         return Resume(moved, f"{found} It is read on at offset {moved.next}.")
 
     def _stop(
-        self,
-        place: TopicPartition,
-        found: str,
-        key: str,
-        of_topic: str | None = None,
-        *,
-        log_start: int = 0,
+        self, place: TopicPartition, found: str, key: str, of_topic: str | None = None
     ) -> Stop:
-        """*place* is not copied, and only a user can say where to go on; *log_start* is where its log begins, if that is known."""
-        last = "(LAST stands for the last offset that is not to be copied;"
-        command = f"{self._command(place)} says where to go on {last} {log_start - 1} copies from the beginning)"
+        """*place* is not copied, and only a user can say where to go on."""
+        last = "(LAST stands for the last offset that is not to be copied; -1 copies from the beginning)"
+        command = f"{self._command(place)} says where to go on {last}"
         problem = _decision(f"{found} {place} is", command, key)
         if of_topic is None:
             return Stop(problem)
         command = self._command(place, shown="PARTITION")
-        command = (
-            f"{command} says for each PARTITION where to go on {last} -1 copies from the beginning)"
-        )
+        command = f"{command} says for each PARTITION where to go on {last}"
         return Stop(problem, _decision(f"{of_topic} Its partitions {PARTITIONS} are", command, key))
 
     def _command(
