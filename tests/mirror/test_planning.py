@@ -279,6 +279,60 @@ def test_a_partition_of_which_a_user_says_that_nothing_is_copied_begins_where_it
     assert "t-0 is to be copied from offset 7 on, and the source's log begins at 8" in failure(flow)
 
 
+def test_what_is_copied_again_after_it_had_stopped_is_logged_once(
+    flow: TwoClusters, caplog: pytest.LogCaptureFixture
+):
+    """A position that fits again, a batch that can be read after all, and a remote topic that is there."""
+    caplog.set_level("INFO", "headrace.mirror.planning")
+    flow.source.create("u", Log(0, 5))
+    flow.copy()
+    first, second = flow.source.topics["t"].values()
+    first.start, first.end, second.end = 60, 61, 25
+    flow.target.delete("A.u")
+    flow.clock.now += 1000
+    flow.shares()
+    flow.cannot_read(T1, "The record batch at offset 20 is corrupt.")
+    failure(flow)
+    flow.clock.now += 301
+    flow.shares()
+    assert "Copied again" not in caplog.text
+
+    flow.put(T1, flow.position(T1)._replace(next=25))
+    failure(flow)
+    first.start = 40
+    flow.target.create("A.u", Log())
+    flow.clock.now += 301
+    for _ in range(3):
+        flow.shares()
+    assert ["t-1", "u, t-0"] == [
+        each.message.partition("it: ")[2].rstrip(".")
+        for each in caplog.records
+        if "Copied again" in each.message
+    ]
+
+
+def test_a_topic_made_again_at_the_source_is_not_copied_again_while_its_partitions_stop(
+    flow: TwoClusters, caplog: pytest.LogCaptureFixture
+):
+    """It is there, and is another one."""
+    caplog.set_level("INFO", "headrace.mirror.planning")
+    flow.set(mirror_on_removed="fail")
+    flow.source.create("u", Log(0, 5))
+    flow.copy()
+    flow.source.delete("t")
+    flow.clock.now += 1000
+    assert "Of the topic t" in failure(flow)
+    flow.source.create("t", Log(0, 50), Log(0, 20))
+    flow.clock.now += 1000
+    assert "was deleted and created again" in failure(flow)
+    assert "Copied again" not in caplog.text
+
+    for place in (T0, T1):
+        flow.put(place, Position(0))
+    flow.shares()
+    assert "Copied again, after an error had stopped it: t-0, t-1." in caplog.text
+
+
 def test_a_partition_that_has_stopped_is_looked_at_again_while_others_are_followed(
     flow: TwoClusters,
 ):

@@ -16,7 +16,7 @@ from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartiti
 from headrace.connect.task import Split
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import PartitionEnumerator, PartitionSplit
-from headrace.discovery.findings import Change, Finding
+from headrace.discovery.findings import Change, Finding, listed
 from headrace.discovery.owners import Owners, balanced_owners
 from headrace.discovery.state import Kind
 from headrace.kafka.deadline import Clock, Deadline
@@ -159,6 +159,8 @@ class FlowPlanner:
         if changes or self._is_recommit_due():
             changes = {**self._recommitted(found), **changes}
         plan = Plan(offsets=changes) if changes else self._copied(splits, found, request.slots)
+        if self._has_compared and not plan.offsets:
+            self._report_recovered(splits)
         failure = self._stopped.failure()
         is_all = all(place in self._stopped for place in splits)
         if failure is not None and is_all and not (plan.offsets or plan.has_work()):
@@ -406,6 +408,11 @@ class FlowPlanner:
             if sentence not in self._told:
                 self._told.add(sentence)
                 _log.warning("%s", sentence)
+
+    def _report_recovered(self, places: Collection[TopicPartition]) -> None:
+        recovered = self._stopped.recovered(places)
+        if recovered:
+            _log.info("Copied again, after an error had stopped it: %s.", listed(recovered))
 
     # Positions expire one by one.
 

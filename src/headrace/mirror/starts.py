@@ -235,6 +235,8 @@ class StoppedPartitions:
     _unreadable: dict[TopicPartition, _Stopped] = field(
         default_factory=dict[TopicPartition, _Stopped]
     )
+    _topics_before: frozenset[str] = frozenset()
+    _before: frozenset[TopicPartition] = frozenset()
 
     def __bool__(self) -> bool:
         """Whether anything is not copied."""
@@ -277,6 +279,15 @@ class StoppedPartitions:
             for stopped in (self._stops, self._unreadable)
         )
         return len(self._stops) + len(self._unreadable) < before
+
+    def recovered(self, places: Collection[TopicPartition]) -> list[str]:
+        """What of *places* had stopped at the last call and is copied again: topics, and single partitions."""
+        stopped = frozenset((*self._stops, *self._unreadable))
+        copied = [each for each in sorted(places) if each not in stopped]
+        again = {each.topic for each in copied} & self._topics_before - self.topics.keys()
+        alone = [str(each) for each in copied if each in self._before and each.topic not in again]
+        self._topics_before, self._before = frozenset(self.topics), stopped
+        return [*sorted(again), *alone]
 
     def failure(self) -> TaskFailedError | None:
         """The error that says why each of the first few stops, and how many more do: a line for each."""
