@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -16,7 +17,6 @@ from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position
 from headrace.mirror.settings import RecordsLostConfig
 from headrace.mirror.starts import (
-    COMMAND_OPTIONS,
     Begin,
     RemotePartition,
     Resume,
@@ -98,13 +98,10 @@ def test_another_cluster_under_the_alias_stops():
 
 
 def test_the_command_has_what_reaches_the_worker_of_the_flow():
-    """As it is set for the thread."""
+    """The options of the worker."""
     options = "--mirror /etc/mm2.properties --flow 'A->B'"
-    token = COMMAND_OPTIONS.set(options)
-    try:
-        told = problem(resumed(AT, LOG._replace(cluster_id="other")))
-    finally:
-        COMMAND_OPTIONS.reset(token)
+    of_flow = replace(rules(), command_options=options)
+    told = problem(of_flow.resumed(PLACE, AT, LOG._replace(cluster_id="other")))
     assert COMMAND.replace("offsets set", f"offsets set {options}") in told
     assert "while 'headrace mirror' does not run" in told
     assert "while the connector is stopped" in problem(

@@ -58,6 +58,14 @@ class ConnectorContext(Protocol):
         """
         ...
 
+    @property
+    def command_options(self) -> str:
+        """The options by which ``headrace`` commands reach the worker of this connector, as a shell takes them.
+
+        For sentences that name a command; empty for a worker at the address that commands use by default.
+        """
+        ...
+
     def request_task_reconfiguration(self) -> None:
         """Ask for new task configurations, or a new plan, soon; returns at once.
 

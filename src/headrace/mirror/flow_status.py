@@ -203,14 +203,13 @@ def _partition_status(
         return status
     position = stored.positions.get(place)
     if position is not None:
-        is_earliest = position.is_earliest and source is not None
-        start = source.beginnings.get(place) if is_earliest else position.next
+        start: int | None = position.next
         if stored.taken_from is not None:
             taken = f"the position is that in {stored.taken_from}, which the first start takes over"
             status = _noted(status, taken)
         if source is not None:
             other_log = _of_another_log(place, position, source)
-            if other_log is not None:
+            if other_log is not None or position.is_earliest:
                 start = source.beginnings.get(place)
             status = _noted(status, other_log or _note(place, position, source))
         return status._replace(copied=position.next, lag=_between(start, end))

@@ -90,6 +90,7 @@ class FlowPlanner:
         target: MirrorTarget,
         discoverer: PartitionDiscoverer,
         *,
+        command_options: str = "",
         clock: Clock = time.monotonic,
     ) -> None:
         self._config = config
@@ -97,7 +98,11 @@ class FlowPlanner:
         self._policy, self._topics_copied = config.policy, config.topics_copied
         self._flow = Flow.of(config.originals)
         self._rules = StartRules(
-            connector=config.name, flow=self._flow, group=config.group_id, config=config
+            connector=config.name,
+            flow=self._flow,
+            group=config.group_id,
+            config=config,
+            command_options=command_options,
         )
         self._source = source
         self._target = target

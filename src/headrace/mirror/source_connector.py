@@ -240,7 +240,13 @@ class MirrorSourceConnector(PlannedConnector):
             max_failures=None,
         )
         logs = SourceLogs(source, isolation(config), seconds=self._config.patience_seconds)
-        return FlowPlanner(config, logs, self._target(), discoverer)
+        return FlowPlanner(
+            config,
+            logs,
+            self._target(),
+            discoverer,
+            command_options=self.context.command_options,
+        )
 
     def _target(self) -> MirrorTarget:
         config, worker, seconds = self._config, self.context.target, self._config.patience_seconds

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -23,9 +22,6 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig
-
-COMMAND_OPTIONS: Final[ContextVar[str]] = ContextVar("command_options", default="")
-"""The options by which ``headrace offsets`` reaches the connectors of this thread's worker; none where that is the default one."""
 
 _FAIL, _RESTART = "fail", "restart"
 _SHOWN: Final = 5
@@ -92,12 +88,16 @@ Start = Resume | Begin | Stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRules:
-    """Decides for the partitions of one connector, by its settings and its *group* on the target."""
+    """Decides for the partitions of one connector, by its settings and its *group* on the target.
+
+    *command_options* are those by which ``headrace offsets`` reaches the connector.
+    """
 
     connector: str
     flow: Flow
     group: str
     config: RecordsLostConfig
+    command_options: str = ""
 
     def resumed(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
         """Where to go on at a stored *position*, given what the *log* is now."""
@@ -160,7 +160,7 @@ class StartRules:
             last, does = after.next - 1, f"goes on after it, at offset {after.next}"
         return Stop(
             f"{error} {place} is not copied on from there. It is tried again every five minutes; {self._command(place, last)} "
-            f"{does}, {_when_changed()}."
+            f"{does}, {self._when}."
         )
 
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
@@ -185,7 +185,7 @@ class StartRules:
             return Resume(stamped)
         if self.config.on_lost == _FAIL:
             command = f"{self._command(place, moved.next - 1)} goes on at offset {moved.next}"
-            return Stop(_decision(f"{found} {place} is", command, "lost"))
+            return Stop(self._decision(f"{found} {place} is", command, "lost"))
         return Resume(moved, f"{found} It is read on at offset {moved.next}.")
 
     def _stop(
@@ -194,12 +194,24 @@ class StartRules:
         """*place* is not copied, and only a user can say where to go on."""
         last = "(LAST stands for the last offset that is not to be copied; -1 copies from the beginning)"
         command = f"{self._command(place)} says where to go on {last}"
-        problem = _decision(f"{found} {place} is", command, key)
+        problem = self._decision(f"{found} {place} is", command, key)
         if of_topic is None:
             return Stop(problem)
         command = self._command(place, shown="PARTITION")
         command = f"{command} says for each PARTITION where to go on {last}"
-        return Stop(problem, _decision(f"{of_topic} Its partitions {PARTITIONS} are", command, key))
+        of_topic = self._decision(f"{of_topic} Its partitions {PARTITIONS} are", command, key)
+        return Stop(problem, of_topic)
+
+    def _decision(self, who: str, command: str, key: str) -> str:
+        """*who* has stopped and what *command* does, with the setting of that *key*."""
+        return f"{who} not copied until someone decides: {command}, {self._when}; mirror.on.{key} says what to do without being asked."
+
+    @property
+    def _when(self) -> str:
+        """When a command can change offsets: it reaches a worker that has no listeners only while that does not run."""
+        if self.command_options.startswith(_BY_FILE):
+            return "while 'headrace mirror' does not run"
+        return "while the connector is stopped"
 
     def _command(
         self, place: TopicPartition, last: int | None = None, *, shown: str | None = None
@@ -209,7 +221,7 @@ class StartRules:
         if shown is not None:
             text = text.replace(f'"partition":{place.partition}', f'"partition":{shown}')
         source = shlex.quote(text)
-        options = f"{given} " if (given := COMMAND_OPTIONS.get()) else ""
+        options = f"{self.command_options} " if self.command_options else ""
         offset = "LAST" if last is None else last
         return f"headrace offsets set {options}{self.connector} {source} '{{\"offset\":{offset}}}'"
 
@@ -321,21 +333,6 @@ def _first(problems: Sequence[tuple[str, int]], noun: str) -> Iterator[str]:
     more = sum(count for _, count in problems[_SHOWN:])
     if more:
         yield f"{more} more {noun} have stopped."
-
-
-def _decision(who: str, command: str, key: str) -> str:
-    """*who* has stopped and what *command* does, with the setting of that *key*."""
-    return (
-        f"{who} not copied until someone decides: {command}, {_when_changed()}; mirror.on.{key} says what to do without being "
-        "asked."
-    )
-
-
-def _when_changed() -> str:
-    """When a command can change offsets: it reaches a worker that has no listeners only while that does not run."""
-    if COMMAND_OPTIONS.get().startswith(_BY_FILE):
-        return "while 'headrace mirror' does not run"
-    return "while the connector is stopped"
 
 
 def _stamped(position: Position, log: SourceLog) -> Position:
