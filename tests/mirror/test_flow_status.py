@@ -311,6 +311,20 @@ def test_a_remote_topic_that_was_deleted_is_told_from_one_that_is_to_be_created(
     assert (10, None) == (found.lag, found.note)
 
 
+def test_brokers_that_do_not_know_the_flows_own_topic_say_nothing_of_remote_ones(
+    clusters: tuple[ScriptedCluster, ScriptedCluster],
+):
+    """Its first discovery is over, so that the topic is there: they have just started, or know no topics yet."""
+    source, target = clusters
+    target.ids.clear()
+
+    status = read(source, target)
+
+    assert [None] == [each.note for each in status.partitions]
+    [problem] = status.problems
+    assert f"B: A broker of the target does not know all topics, as {RANGES} is there" in problem
+
+
 def test_a_batch_that_is_corrupt_is_noted(clusters: tuple[ScriptedCluster, ScriptedCluster]):
     """Where it is the next one."""
     source, target = clusters

@@ -17,7 +17,12 @@ from headrace.mirror.client_settings import Side
 from headrace.mirror.filters import property_filter
 from headrace.mirror.formats import OffsetRange
 from headrace.mirror.own_topics import COMPACTED, check_one_cluster
-from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
+from headrace.mirror.remote_topics import (
+    RemoteTopic,
+    RemoteTopics,
+    missing_topics,
+    settings_of_remote,
+)
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.topic_tail import TopicTail
 
@@ -120,16 +125,13 @@ class MirrorTarget:
     def _without_remote(self, topics: Collection[str]) -> frozenset[str]:
         """Those of the source's *topics* whose remote topics are not there."""
         names = {self._copied.remote_topic(each): each for each in topics}
-        existing = self._topics.existing(frozenset(names))
-        seen = existing.partitions.keys() | existing.refused.keys()
-        return frozenset(names[name] for name in self._missing(names.keys() - seen))
+        lacking = self._topics.existing(names).lacks(names)
+        return frozenset(names[name] for name in self._missing(lacking))
 
-    def _missing(self, names: AbstractSet[str]) -> frozenset[str]:
-        """Those of *names*, which an answer has just lacked, that are not there."""
-        if not names:
-            return frozenset()
-        again = self._topics.asked_again(names, beside=self._internal_topic)
-        return frozenset(names - again.partitions.keys() - again.refused.keys())
+    def _missing(self, lacking: AbstractSet[str]) -> frozenset[str]:
+        """Those of *lacking*, which an answer does not have, that are not there."""
+        deadline = self._deadline()
+        return missing_topics(self._cluster, lacking, deadline, beside=self._internal_topic)
 
     def _topics_in_ranges(self) -> frozenset[str]:
         topic = self._internal_topic
