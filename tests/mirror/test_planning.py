@@ -593,6 +593,23 @@ def test_other_partitions_are_stored_before_one_stops(flow: TwoClusters):
     assert "mirror.on.expired" in failure(flow)
 
 
+def test_what_the_rules_say_is_logged_once_and_again_when_it_happens_again(
+    flow: TwoClusters, caplog: pytest.LogCaptureFixture
+):
+    """Not with each plan until the position is stored."""
+    flow.set(mirror_on_expired="continue")
+    flow.copy()
+    flow.restart()
+    for expired in (1, 2):
+        flow.stored.pop(FLOW.partition(T0))
+        for _ in range(3):
+            before = dict(flow.stored)
+            flow.plan()
+            flow.stored = before
+        assert expired == caplog.text.count("t-0 has no position in the group")
+        flow.shares()
+
+
 def test_an_entry_of_another_program_stops_or_is_adopted(flow: TwoClusters):
     """By a setting."""
     flow.unnamed = [GroupEntry("A.t", 0, 33)]

@@ -117,7 +117,7 @@ class FlowPlanner:
         self._before: dict[TopicPartition, Position] = {}
         self._recommit_at: float | None = None
         self._look_again_at: float | None = None
-        self._told = set[str]()
+        self._reported: dict[TopicPartition, tuple[str, str | None]] = {}
         self._removed: dict[str, str] = {}
         self._lacks_beginning = set[TopicPartition]()
         self._stopped = StoppedPartitions()
@@ -380,7 +380,7 @@ class FlowPlanner:
         starts: Mapping[TopicPartition, Start],
     ) -> dict[SourcePartition, SourceOffset]:
         """The positions that are to be stored before anything is copied. Logs what the rules say, and notes who stops."""
-        self._tell(starts)
+        self._report(starts, splits)
         self._stopped.note(starts, found.positions)
         changes = dict[SourcePartition, SourceOffset]()
         for place, start in starts.items():
@@ -403,16 +403,24 @@ class FlowPlanner:
             return identity
         return None if split.start is None else identity._replace(next=split.start)
 
-    def _tell(self, starts: Mapping[TopicPartition, Start]) -> None:
-        told = {
+    def _report(
+        self, starts: Mapping[TopicPartition, Start], places: Collection[TopicPartition]
+    ) -> None:
+        """Log what the rules say, once for as long as they say it of a partition; *places* are all that are copied."""
+        said = {
             place: (each.told, each.of_topic)
             for place, each in starts.items()
             if not isinstance(each, Stop) and each.told is not None
         }
-        for sentence, _ in said_by_topic(told):
-            if sentence not in self._told:
-                self._told.add(sentence)
-                _log.warning("%s", sentence)
+        new = {place: each for place, each in said.items() if self._reported.get(place) != each}
+        for sentence, _ in said_by_topic(new):
+            _log.warning("%s", sentence)
+        others = {
+            place: each
+            for place, each in self._reported.items()
+            if place in places and place not in starts
+        }
+        self._reported = others | said
 
     def _report_recovered(self, places: Collection[TopicPartition]) -> None:
         recovered = self._stopped.recovered(places)
