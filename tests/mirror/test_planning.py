@@ -685,7 +685,7 @@ def test_a_remote_topic_that_may_not_be_created_does_not_stop_the_others(flow: T
 
 
 def test_a_remote_topic_that_may_not_grow_does_not_stop_the_others(flow: TwoClusters):
-    """Nothing of it is copied meanwhile; its positions are kept."""
+    """Nor its own partitions that are there."""
     flow.source.create("u", Log(0, 5))
     flow.copy()
     flow.source.add(Log(0, 3))
@@ -693,9 +693,12 @@ def test_a_remote_topic_that_may_not_grow_does_not_stop_the_others(flow: TwoClus
     flow.admin.refused["A.t"] = "Kafka refused more partitions of topic 'A.t'."
     flow.clock.now += 1000
 
-    assert [{U0: 5}] == [share for share in flow.shares() if share]
+    assert {T0: 50, T1: 20, U0: 5} == {
+        place: at for share in flow.shares() for place, at in share.items()
+    }
     assert flow.failure is not None
     assert "Kafka refused more partitions of topic 'A.t'." in flow.failure
+    assert "Partitions from 2 on are not copied to it" in flow.failure
     flow.admin.refused.clear()
     flow.clock.now += 1000
 

@@ -320,16 +320,22 @@ class FlowPlanner:
     def _with_remote_topics(
         self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored
     ) -> dict[TopicPartition, PartitionSplit]:
-        """Those of *splits* whose remote topic is there; it is created and grown, but where the settings forbid it."""
+        """Those of *splits* whose remote partition is there; topics are created and grown, but where the settings forbid it."""
         topics = {place.topic for place in splits}
         self._target.ensure_internal()
         copied = self._copied_of(splits, found)
         self._check_two_clusters()
-        gone = self._target.ensure({each: self._source.partitions(each) for each in topics}, copied)
+        counts = {each: self._source.partitions(each) for each in topics}
+        lacking = self._target.ensure(counts, copied)
         for topic in topics:
             self._removed.pop(topic, None)
-        self._stopped.topics = {**self._removed, **gone}
-        return {place: split for place, split in splits.items() if place.topic not in gone}
+        problems = {topic: each.problem for topic, each in lacking.items()}
+        self._stopped.topics = {**self._removed, **problems}
+        return {
+            place: split
+            for place, split in splits.items()
+            if place.topic not in lacking or place.partition < lacking[place.topic].first
+        }
 
     def _copied_of(self, places: Collection[TopicPartition], found: Stored) -> set[str]:
         """The topics of *places* of which something has been copied."""

@@ -237,8 +237,8 @@ class _Stopped(NamedTuple):
 class StoppedPartitions:
     """The partitions that are not copied until someone decides, with the positions that they had when they stopped.
 
-    *topics* are whole topics that are gone at the source or on the target, by their names at the source, and why nothing of
-    them is copied. What a task could not read is found only by trying, among the others, whose tasks end with it for a moment: a
+    *topics* are those that are gone at the source or on the target, or lack partitions there, by their names at the source, and
+    why they are not copied. What a task could not read is found only by trying, among the others, whose tasks end with it for a moment: a
     comparison with the source's log says nothing of it.
     """
 
