@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from headrace.cli.main import outcome
 from headrace.connect.partition import SourcePartition
 from headrace.herder.standalone import StandaloneHerder
-from headrace.rest.config import RestConfig
+from headrace.rest.config import BASIC_AUTH, RestConfig
 from headrace.rest.server import RestServer
 from headrace.storage.memory import MemoryChangeStore, MemoryOffsetStore
 from herder.stage import Stage, request
@@ -113,6 +115,21 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
             yield Worker(herder=herder, url=server.url, stage=stage, kept=kept)
         finally:
             server.close()
+
+
+@pytest.fixture
+def url_for_users(worker: Worker, tmp_path: Path) -> Iterator[str]:
+    """Where *worker* answers only its user ``ann``, whose password is ``secret``; no slash is at the end."""
+    users = tmp_path / "users"
+    users.write_text("ann=secret\n")
+    settings = {
+        "listeners": "http://127.0.0.1:0",
+        "rest.extension.classes": BASIC_AUTH,
+        "rest.basic.auth.credentials.file": str(users),
+    }
+    with closing(RestServer(worker.herder, RestConfig.parse(settings))) as server:
+        server.start()
+        yield server.url.rstrip("/")
 
 
 @pytest.fixture

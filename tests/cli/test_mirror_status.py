@@ -13,8 +13,6 @@ from headrace.cli.mirror_status import SeenFlow, WorkerAnswer, status_json, stat
 from headrace.connect.errors import ConnectError
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.flow_status import FlowStatus, PartitionStatus
-from headrace.rest.config import BASIC_AUTH, RestConfig
-from headrace.rest.server import RestServer
 from herder.stage import request
 from waiting import until
 
@@ -121,27 +119,14 @@ def test_an_answering_worker_says_what_has_failed(shell: Shell, file: Path, work
 
 
 def test_a_worker_that_answers_only_its_users_is_not_taken_for_none(
-    shell: Shell, file: Path, tmp_path: Path, worker: Worker
+    shell: Shell, file: Path, url_for_users: str
 ):
     """The command that asks as one of them is named."""
-    users = tmp_path / "users"
-    users.write_text("me=secret\n")
-    props = {
-        "listeners": "http://127.0.0.1:0",
-        "rest.extension.classes": BASIC_AUTH,
-        "rest.basic.auth.credentials.file": str(users),
-    }
-    server = RestServer(worker.herder, RestConfig.parse(props))
-    server.start()
-    try:
-        url = server.url.rstrip("/")
-        listening(file, url)
-        [flow] = shell("mirror", "status", "--json", file).json["flows"]
-        assert flow["errors"] is None
-        assert f"--url {url} --user NAME" in flow["worker_problem"]
-        assert f"  {flow['worker_problem']}" in shell("mirror", "status", file).out.splitlines()
-    finally:
-        server.close()
+    listening(file, url_for_users)
+    [flow] = shell("mirror", "status", "--json", file).json["flows"]
+    assert flow["errors"] is None
+    assert f"--url {url_for_users} --user NAME" in flow["worker_problem"]
+    assert f"  {flow['worker_problem']}" in shell("mirror", "status", file).out.splitlines()
 
 
 def test_what_answers_and_is_no_worker_is_reported(

@@ -24,8 +24,6 @@ from headrace.rest.server import RestServer
 from herder.stage import request
 from rest.certificates import certificate
 
-EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
-
 
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
@@ -98,30 +96,18 @@ def test_no_dry_run_is_asked_of_who_would_do_it(shell: Shell):
 
 
 def test_a_password_is_taken_from_the_environment_or_asked_for(
-    shell: Shell, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, worker: Worker, url_for_users: str, monkeypatch: pytest.MonkeyPatch
 ):
     """The history has the user; without one the worker's refusal says what to do."""
-    users = tmp_path / "users"
-    users.write_text("ann=secret\n")
-    settings = {
-        "listeners": "http://127.0.0.1:0",
-        "rest.extension.classes": EXTENSION,
-        "rest.basic.auth.credentials.file": str(users),
-    }
-    server = RestServer(worker.herder, RestConfig.parse(settings))
-    server.start()
     monkeypatch.setenv("HEADRACE_PASSWORD", "secret")
     worker.put(a=1)
     worker.stop()
-    try:
-        there = ("--url", server.url)
-        shown = shell.failed("offsets", "reset", "c", *there)
-        shell.done("offsets", "reset", "c", *there, "--user", "ann")
-        monkeypatch.delenv("HEADRACE_PASSWORD")
-        monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "wrong")
-        wrong = shell("offsets", "show", "c", *there, "--user", "ann")
-    finally:
-        server.close()
+    there = ("--url", url_for_users)
+    shown = shell.failed("offsets", "reset", "c", *there)
+    shell.done("offsets", "reset", "c", *there, "--user", "ann")
+    monkeypatch.delenv("HEADRACE_PASSWORD")
+    monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "wrong")
+    wrong = shell("offsets", "show", "c", *there, "--user", "ann")
 
     assert "headrace: User cannot access the resource. Give a user with --user; " in shown
     assert (1, True) == (wrong.code, "User cannot access the resource." in wrong.err)

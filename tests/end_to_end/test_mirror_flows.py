@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import socket
 import subprocess
@@ -123,7 +124,16 @@ class Flows:
         plane = DataPlane.shared(engine)
         with ExitStack() as opened:
             flows = opened_flows(self.workers(once=once), self.folder, opened, once=once)
-            yield [RunningFlow(each, plane, EventLog(), once=once) for each in flows]
+            yield [
+                RunningFlow(
+                    each, plane, EventLog(), once=once, command_options=self.options(each.worker)
+                )
+                for each in flows
+            ]
+
+    def options(self, flow: FlowWorker) -> str:
+        """Those by which commands reach a flow without listeners."""
+        return options_of(self.path, flow, self.folder, answers=False)
 
     def seen(self) -> dict[str, SeenFlow]:
         """How far they are."""
@@ -224,7 +234,7 @@ def test_offsets_of_a_flow_without_listeners_are_changed_by_its_file(flows: Flow
     with flows.opened(ThreadEngine(slots=2), once=True) as running:
         assert not run_flows(running, lambda: False)
         (source,) = (each for each in flows.workers() if each.name == flows.names["x"])
-        given = shlex.split(options_of(flows.path, source, flows.folder, answers=False))
+        given = shlex.split(flows.options(source))
         busy = headrace("offsets", "show", *given, SOURCE_CONNECTOR)
     assert busy.returncode == 1
     assert str(flows.folder) in busy.stderr
@@ -249,6 +259,28 @@ def test_offsets_of_a_flow_without_listeners_are_changed_by_its_file(flows: Flow
     with flows.opened(ThreadEngine(slots=2), once=True) as running:
         assert not run_flows(running, lambda: False)
     assert sorted([*records, *records[6:]]) == flows.values("y", flows.remote("x", topic))
+
+
+def test_the_command_that_a_flow_without_listeners_names_resolves_what_has_stopped_it(
+    flows: Flows, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As it is in the log, once the flow does not run."""
+    topic = flows.topics["x"].create("orders")
+    for write, failed in ((4, False), (4, True)):
+        flows.topics["x"].write(topic, write)
+        if failed:
+            flows.topics["x"].delete_records(topic, 6)
+        with flows.opened(ThreadEngine(slots=2), once=True) as running:
+            assert failed == run_flows(running, lambda: False)
+
+    named = re.search(r"headrace (offsets set --mirror .*?) goes on at offset 6", caplog.text)
+    assert named is not None
+    assert "while 'headrace mirror' does not run" in caplog.text
+    done = headrace(*shlex.split(named[1]))
+    assert done.returncode == 0, done.stderr
+    with flows.opened(ThreadEngine(slots=2), once=True) as running:
+        assert not run_flows(running, lambda: False)
+    assert 6 == len(flows.values("y", flows.remote("x", topic)))
 
 
 def test_all_flows_share_the_slots_and_none_closes_the_data_plane(flows: Flows) -> None:

@@ -57,6 +57,27 @@ def test_a_partition_that_lost_records_does_not_stop_the_others(flow: Mirrored, 
         until(lambda: states(http, flow.name) == ("RUNNING", {"RUNNING"}), seconds=60)
 
 
+@pytest.mark.slow
+def test_a_partition_of_which_nothing_is_copied_by_its_offset_begins_where_its_log_does(
+    flow: Mirrored, life: Life
+) -> None:
+    """As for MirrorMaker, whatever was deleted before."""
+    topic = flow.topics.create("t")
+    values = flow.topics.write(topic, 10)
+    flow.topics.delete_records(topic, 4)
+    place = {"cluster": SOURCE, "topic": topic, "partition": 0}
+    created = {
+        "name": flow.name,
+        "config": flow.connector({"mirror.start": "latest"}),
+        "initial_offsets": [{"partition": place, "offset": {"offset": -1}}],
+    }
+    with served(life) as http:
+        assert http.post("/connectors", json=created).is_success
+        until(lambda: flow.is_through([topic]), seconds=60)
+
+    assert values[4:] == life.values(f"{SOURCE}.{topic}")
+
+
 def test_a_topic_that_is_deleted_while_it_is_followed_does_not_stop_the_others(
     flow: Mirrored, life: Life
 ) -> None:
@@ -140,6 +161,7 @@ def test_a_damaged_batch_stops_its_partition_behind_what_is_before_it(
     assert f"The record batch at offset 10 of partition {topic}-0 is corrupt: its checksum" in said
     assert "With errors.tolerance=all it is passed over, up to its last offset 19" in said
     assert f"headrace offsets set {flow.name} " in said
+    assert """'{"offset":19}' goes on after it, at offset 20,""" in said
     assert {(topic, 0): 10, (topic, 1): 10} == flow.positions()
     flow.topics.write(topic, 5, 1)
     assert said == str(life.run_once()[flow.name])

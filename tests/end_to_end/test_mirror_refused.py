@@ -82,6 +82,8 @@ def test_topics_that_may_not_be_created_grown_or_seen_do_not_stop_the_others(
         told = f"Kafka refused more partitions of topic '{SOURCE}.{small}'"
         until(lambda: told in trace(), seconds=60)
         assert "Grant this client Alter on it." in trace()
+        topics.write(small, 5)
+        until(lambda: flow.positions()[small, 0] == 10, seconds=60)
 
         for each in names:
             allow(target, f"{SOURCE}.{each}")

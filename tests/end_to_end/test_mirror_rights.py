@@ -104,10 +104,9 @@ def rules(row: Row) -> Iterator[AclBinding]:
     for right in row.rights.split(", "):
         operation = AclOperation[_SNAKES.get(right, right.upper())]
         for name in row.names:
-            pattern = ResourcePatternType.LITERAL if name == "kafka-cluster" else _PREFIXED
-            yield rule(
-                row.kind, name or "*", pattern if name else ResourcePatternType.LITERAL, operation
-            )
+            is_whole = name in ("", "kafka-cluster")
+            pattern = ResourcePatternType.LITERAL if is_whole else _PREFIXED
+            yield rule(row.kind, name or "*", operation, pattern=pattern)
 
 
 _SNAKES = {"DescribeConfigs": "DESCRIBE_CONFIGS", "AlterConfigs": "ALTER_CONFIGS"}
@@ -116,8 +115,9 @@ _SNAKES = {"DescribeConfigs": "DESCRIBE_CONFIGS", "AlterConfigs": "ALTER_CONFIGS
 def rule(
     kind: ResourceType,
     name: str,
-    pattern: ResourcePatternType,
     operation: AclOperation,
+    *,
+    pattern: ResourcePatternType = ResourcePatternType.LITERAL,
     whose: str = "*",
 ) -> AclBinding:
     """*whose* client may do that."""
@@ -127,10 +127,10 @@ def rule(
 def forbidden() -> Iterator[AclBinding]:
     """Rules after which nothing is allowed that no rule allows: someone else may do everything."""
     for kind in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID):
-        yield rule(kind, "*", ResourcePatternType.LITERAL, AclOperation.ALL, "someone-else")
+        yield rule(kind, "*", AclOperation.ALL, whose="someone-else")
     # The broker's own, which is no one in particular here, either, and what removes the rules.
     for operation in (AclOperation.CLUSTER_ACTION, AclOperation.ALTER):
-        yield rule(ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, operation)
+        yield rule(ResourceType.BROKER, "kafka-cluster", operation)
 
 
 @contextmanager

@@ -10,12 +10,7 @@ from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.batches.forwarding import SourceRun
 from headrace.kafka.batches.headers import batch_headers
 from headrace.kafka.batches.producer_batch import UnstampedBatch
-from headrace.kafka.refused_records import (
-    damaged_up_to,
-    refused_by_broker,
-    refused_unsent,
-    without_tolerance,
-)
+from headrace.kafka.refused_records import refused_by_broker, refused_unsent
 from headrace.kafka.topic_partition import TopicPartition
 from record_batches import Row, batch
 
@@ -129,9 +124,3 @@ def test_without_a_reason_all_of_a_refused_batch_is(data: bytes) -> None:
     assert ([b"%d" % at for at in range(5)] if data == made(0) else [data]) == raws
     assert (0, 4, 5) == (refused.first, refused.last, refused.handed_over)
     assert left is None
-
-
-def test_up_to_where_a_batch_is_damaged_is_read_from_the_text_of_its_failure() -> None:
-    """As it is told to a connector; other failures have no such offset."""
-    assert 4898 == damaged_up_to(f"{without_tolerance(DAMAGED, 4898)} Do it.")
-    assert damaged_up_to(str(DAMAGED)) is None

@@ -96,6 +96,14 @@ def test_what_has_no_position_is_copied_from_its_beginning():
     assert 6 == found.lag
 
 
+def test_a_position_that_says_that_nothing_is_copied_is_where_the_log_begins():
+    """Nothing is lost then."""
+    found = the_status(source(begin=4, end=10), stored(at=0))
+    assert (6, None) == (found.lag, found.note)
+    found = the_status(source(begin=4, end=10), stored(at=0, topic_id=TOPIC_ID))
+    assert "4 offsets deleted" in str(found.note)
+
+
 def test_a_cluster_that_does_not_answer_leaves_its_part_open():
     """The other one's is shown."""
     assert PartitionStatus(PLACE, "A.t", copied=7) == the_status(None, stored(at=7))
@@ -323,6 +331,20 @@ def test_a_source_that_has_lost_what_was_copied_is_noted(
     kept = 10 if position.leader_epoch is None else 6
     assert (position.next, 10 - kept) == (found.copied, found.lag)
     assert f"the source has lost what was copied from its offset {kept} on" == found.note
+
+
+def test_brokers_that_do_not_know_the_flows_own_topic_say_nothing_of_remote_ones(
+    clusters: tuple[ScriptedCluster, ScriptedCluster],
+):
+    """Its first discovery is over, so that the topic is there: they have just started, or know no topics yet."""
+    source, target = clusters
+    target.ids.clear()
+
+    status = read(source, target)
+
+    assert [None] == [each.note for each in status.partitions]
+    [problem] = status.problems
+    assert f"B: A broker of the target does not know all topics, as {RANGES} is there" in problem
 
 
 def test_a_batch_that_is_corrupt_is_noted(clusters: tuple[ScriptedCluster, ScriptedCluster]):

@@ -10,8 +10,6 @@ from discovery.cluster_double import Log
 from headrace.connect.connector import PlanRequest
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
-from headrace.kafka.batches.errors import CorruptBatchError
-from headrace.kafka.refused_records import without_tolerance
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.kafka.wire.group_requests import GroupMember
@@ -265,6 +263,76 @@ def test_a_partition_that_stops_does_not_stop_the_others(flow: TwoClusters):
     assert flow.failure is None
 
 
+def test_a_partition_of_which_a_user_says_that_nothing_is_copied_begins_where_its_log_does(
+    flow: TwoClusters,
+):
+    """From then on it has that very position, and what is deleted before it is copied stops it."""
+    flow.copy()
+    log = flow.source.topics["t"][0]
+    log.start = 7
+    flow.put(T0, Position.of({"offset": -1}))
+    assert 7 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
+    assert flow.failure is None
+
+    log.start = 8
+    flow.restart()
+    assert "t-0 is to be copied from offset 7 on, and the source's log begins at 8" in failure(flow)
+
+
+def test_what_is_copied_again_after_it_had_stopped_is_logged_once(
+    flow: TwoClusters, caplog: pytest.LogCaptureFixture
+):
+    """A position that fits again, a batch that can be read after all, and a remote topic that is there."""
+    caplog.set_level("INFO", "headrace.mirror.planning")
+    flow.source.create("u", Log(0, 5))
+    flow.copy()
+    first, second = flow.source.topics["t"].values()
+    first.start, first.end, second.end = 60, 61, 25
+    flow.target.delete("A.u")
+    flow.clock.now += 1000
+    flow.shares()
+    flow.cannot_read(T1, "The record batch at offset 20 is corrupt.")
+    failure(flow)
+    flow.clock.now += 301
+    flow.shares()
+    assert "Copied again" not in caplog.text
+
+    flow.put(T1, flow.position(T1)._replace(next=25))
+    failure(flow)
+    first.start = 40
+    flow.target.create("A.u", Log())
+    flow.clock.now += 301
+    for _ in range(3):
+        flow.shares()
+    assert ["t-1", "u, t-0"] == [
+        each.message.partition("it: ")[2].rstrip(".")
+        for each in caplog.records
+        if "Copied again" in each.message
+    ]
+
+
+def test_a_topic_made_again_at_the_source_is_not_copied_again_while_its_partitions_stop(
+    flow: TwoClusters, caplog: pytest.LogCaptureFixture
+):
+    """It is there, and is another one."""
+    caplog.set_level("INFO", "headrace.mirror.planning")
+    flow.set(mirror_on_removed="fail")
+    flow.source.create("u", Log(0, 5))
+    flow.copy()
+    flow.source.delete("t")
+    flow.clock.now += 1000
+    assert "Of the topic t" in failure(flow)
+    flow.source.create("t", Log(0, 50), Log(0, 20))
+    flow.clock.now += 1000
+    assert "was deleted and created again" in failure(flow)
+    assert "Copied again" not in caplog.text
+
+    for place in (T0, T1):
+        flow.put(place, Position(0))
+    flow.shares()
+    assert "Copied again, after an error had stopped it: t-0, t-1." in caplog.text
+
+
 def test_a_partition_that_has_stopped_is_looked_at_again_while_others_are_followed(
     flow: TwoClusters,
 ):
@@ -291,7 +359,7 @@ def test_a_partition_that_has_stopped_is_looked_at_again_while_others_are_follow
 def test_a_partition_that_a_task_cannot_read_does_not_stop_the_others(flow: TwoClusters):
     """It is tried again from time to time, with the same failure until it has moved."""
     flow.shares()
-    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
 
     assert [{T1: 10}] == [share for share in flow.shares() if share]
     said = flow.failure
@@ -304,7 +372,7 @@ def test_a_partition_that_a_task_cannot_read_does_not_stop_the_others(flow: TwoC
     flow.clock.now += 301
     assert 0 == {place: at for share in flow.shares() for place, at in share.items()}[T0]
     assert said == flow.failure
-    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
     assert ([], said) == (flow.shares(), flow.failure)
     flow.clock.now += 301
     flow.shares()
@@ -322,13 +390,13 @@ def test_what_stops_while_nothing_else_moves_is_tried_every_five_minutes(
     flow.set(**settings)
     flow.shares()
     flow.put(T1, flow.position(T1)._replace(next=20))
-    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
     tries = 0
     for _ in range(120):
         tried = T0 in {place for share in flow.shares() for place in share}
         tries += tried
         if tried:
-            flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+            flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
         flow.clock.now += 10
 
     assert 3 == tries
@@ -364,7 +432,7 @@ def test_a_partition_that_a_task_could_not_read_is_copied_from_where_a_user_says
 ):
     """At once."""
     flow.shares()
-    flow.failed = {T0: "The record batch at offset 0 is corrupt."}
+    flow.cannot_read(T0, "The record batch at offset 0 is corrupt.")
     flow.shares()
     flow.put(T0, Position(30))
 
@@ -372,21 +440,21 @@ def test_a_partition_that_a_task_could_not_read_is_copied_from_where_a_user_says
     assert flow.failure is None
 
 
-def test_the_command_of_a_damaged_batch_goes_on_behind_it(flow: TwoClusters):
-    """With its last offset, which the task has told."""
+def test_the_command_of_a_damaged_batch_goes_on_after_it(flow: TwoClusters):
+    """With its last offset, where the task knows that."""
     flow.shares()
-    damage = CorruptBatchError(T0, 10, "its checksum is wrong")
-    flow.failed = {T0: without_tolerance(damage, 19)}
+    flow.cannot_read(T0, "The record batch at offset 10 is corrupt.", last=19)
     flow.shares()
 
     assert flow.failure is not None
-    assert """'{"offset":19}' goes on behind it, at offset 20,""" in flow.failure
+    assert """'{"offset":19}' goes on after it, at offset 20,""" in flow.failure
 
 
 def test_a_connector_of_which_no_task_can_read_anything_fails(flow: TwoClusters):
     """With the reasons."""
     flow.shares()
-    flow.failed = {T0: "One is corrupt.", T1: "Another one is."}
+    flow.cannot_read(T0, "One is corrupt.")
+    flow.cannot_read(T1, "Another one is.")
 
     with pytest.raises(TaskFailedError, match=r"One is corrupt\. t-0 .*\nAnother one is\. t-1"):
         flow.shares()
@@ -525,6 +593,23 @@ def test_other_partitions_are_stored_before_one_stops(flow: TwoClusters):
     assert "mirror.on.expired" in failure(flow)
 
 
+def test_what_the_rules_say_is_logged_once_and_again_when_it_happens_again(
+    flow: TwoClusters, caplog: pytest.LogCaptureFixture
+):
+    """Not with each plan until the position is stored."""
+    flow.set(mirror_on_expired="continue")
+    flow.copy()
+    flow.restart()
+    for expired in (1, 2):
+        flow.stored.pop(FLOW.partition(T0))
+        for _ in range(3):
+            before = dict(flow.stored)
+            flow.plan()
+            flow.stored = before
+        assert expired == caplog.text.count("t-0 has no position in the group")
+        flow.shares()
+
+
 def test_an_entry_of_another_program_stops_or_is_adopted(flow: TwoClusters):
     """By a setting."""
     flow.unnamed = [GroupEntry("A.t", 0, 33)]
@@ -600,7 +685,7 @@ def test_a_remote_topic_that_may_not_be_created_does_not_stop_the_others(flow: T
 
 
 def test_a_remote_topic_that_may_not_grow_does_not_stop_the_others(flow: TwoClusters):
-    """Nothing of it is copied meanwhile; its positions are kept."""
+    """Nor its own partitions that are there."""
     flow.source.create("u", Log(0, 5))
     flow.copy()
     flow.source.add(Log(0, 3))
@@ -608,9 +693,12 @@ def test_a_remote_topic_that_may_not_grow_does_not_stop_the_others(flow: TwoClus
     flow.admin.refused["A.t"] = "Kafka refused more partitions of topic 'A.t'."
     flow.clock.now += 1000
 
-    assert [{U0: 5}] == [share for share in flow.shares() if share]
+    assert {T0: 50, T1: 20, U0: 5} == {
+        place: at for share in flow.shares() for place, at in share.items()
+    }
     assert flow.failure is not None
     assert "Kafka refused more partitions of topic 'A.t'." in flow.failure
+    assert "Partitions from 2 on are not copied to it" in flow.failure
     flow.admin.refused.clear()
     flow.clock.now += 1000
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
+from headrace.connect.errors import PartitionError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset
 from headrace.kafka.topic_partition import TopicPartition
@@ -15,7 +17,6 @@ from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position
 from headrace.mirror.settings import RecordsLostConfig
 from headrace.mirror.starts import (
-    COMMAND_OPTIONS,
     Begin,
     RemotePartition,
     Resume,
@@ -97,18 +98,21 @@ def test_another_cluster_under_the_alias_stops():
 
 
 def test_the_command_has_what_reaches_the_worker_of_the_flow():
-    """As it is set for the thread."""
+    """The options of the worker."""
     options = "--mirror /etc/mm2.properties --flow 'A->B'"
-    token = COMMAND_OPTIONS.set(options)
-    try:
-        told = problem(resumed(AT, LOG._replace(cluster_id="other")))
-    finally:
-        COMMAND_OPTIONS.reset(token)
+    of_flow = replace(rules(), command_options=options)
+    told = problem(of_flow.resumed(PLACE, AT, LOG._replace(cluster_id="other")))
     assert COMMAND.replace("offsets set", f"offsets set {options}") in told
     assert "while 'headrace mirror' does not run" in told
     assert "while the connector is stopped" in problem(
         resumed(AT, LOG._replace(cluster_id="other"))
     )
+
+
+def unreadable(why: str, last: int | None = None) -> PartitionError:
+    """What a task says of a partition, and up to which offset it cannot read it, where that is known."""
+    after = None if last is None else Position(last + 1).offset
+    return PartitionError(rules().flow.partition(PLACE), why, source_offset=after)
 
 
 def shown_offset(said: str) -> SourceOffset:
@@ -120,29 +124,27 @@ def shown_offset(said: str) -> SourceOffset:
 
 
 def test_the_command_has_the_number_that_is_known():
-    """It goes on where the log begins, where the logs part, and behind a damaged batch."""
-    damaged = rules().unreadable(PLACE, "It is corrupt.", last=4898).problem
+    """It goes on where the log begins, where the logs part, and after a damaged batch."""
+    damaged = rules().unreadable(PLACE, unreadable("It is corrupt.", 4898)).problem
 
-    assert "behind it, at offset 4899, while the connector is stopped" in damaged
+    assert "goes on after it, at offset 4899, while the connector is stopped" in damaged
     assert {"offset": 4898} == shown_offset(damaged)
     deleted, moved_back = LOG._replace(log_start=60), LOG._replace(end=45)
     assert {"offset": 59} == shown_offset(problem(resumed(AT, deleted)))
     assert {"offset": 44} == shown_offset(problem(resumed(AT, moved_back)))
 
 
-@pytest.mark.parametrize(("log_start", "before"), [(0, -1), (10, 9)])
-def test_where_only_a_user_knows_the_number_the_command_says_what_it_stands_for(
-    log_start: int, before: int
-):
-    """And which one begins again: the position that this is fits the log."""
+@pytest.mark.parametrize("log_start", [0, 10])
+def test_where_only_a_user_knows_the_number_the_command_says_what_it_stands_for(log_start: int):
+    """And which one copies all that there is, wherever the log begins: as for MirrorMaker, -1 says that nothing is copied."""
     log = LOG._replace(topic_id=NEW, log_start=log_start)
     said = problem(resumed(AT, log))
 
     assert "LAST stands for the last offset that is not to be copied" in said
-    assert f"; {before} copies from the beginning)" in said
-    begun = resumed(Position.of({"offset": before}), log)
+    assert "; -1 copies from the beginning)" in said
+    begun = resumed(Position.of({"offset": -1}), log)
     assert Resume(Position(log_start, "cluster-1", NEW)) == begun
-    assert "LAST stands for" in rules().unreadable(PLACE, "Nobody knows its end.").problem
+    assert "LAST stands for" in rules().unreadable(PLACE, unreadable("Nobody knows.")).problem
 
 
 def test_another_cluster_may_be_gone_on_with():
@@ -171,6 +173,14 @@ def test_going_on_in_a_shorter_topic_made_again_is_another_question():
     assert "mirror.on.lost" in problem(resumed(AT, log, recreated="continue"))
     found = at(resumed(AT, log, recreated="continue", lost="continue"))
     assert Position(7, "cluster-1", NEW) == found
+
+
+def test_a_start_at_offset_0_of_this_log_is_not_wherever_the_log_begins():
+    """Discovery has found it, or the logs part there: what is deleted since is lost."""
+    start = AT._replace(next=0, leader_epoch=None)
+
+    assert "10 offsets deleted before being copied" in problem(resumed(start, LOG))
+    assert AT._replace(next=10, leader_epoch=None) == at(resumed(start, LOG, lost="continue"))
 
 
 def test_records_deleted_before_they_were_copied_stop_or_are_left_out():

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from discovery.cluster_double import Clock, ClusterDouble, Log
 from headrace.connect.connector import Plan, PlanRequest
+from headrace.connect.errors import PartitionError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.discovery.discoverer import PartitionDiscoverer
@@ -118,7 +119,7 @@ class TwoClusters:
         self.stored: dict[SourcePartition, SourceOffset] = {}
         self.unnamed: list[GroupEntry] = []
         self.failure: str | None = None
-        self.failed: dict[TopicPartition, str] = {}
+        self.failed: dict[SourcePartition, PartitionError] = {}
         self.props = dict(PROPS)
         self.set(**settings)
 
@@ -166,13 +167,19 @@ class TwoClusters:
             slots=slots,
             offsets=StoredOffsets(self.stored),
             unnamed=tuple(self.unnamed),
-            failed={FLOW.partition(place): said for place, said in self.failed.items()},
+            failed=self.failed,
         )
         self.failed = {}
         plan = self.planner.plan(request)
         self.failure = None if plan.failure is None else str(plan.failure)
         self.stored |= {place: offset for place, offset in plan.offsets.items() if offset}
         return plan
+
+    def cannot_read(self, place: TopicPartition, why: str, *, last: int | None = None) -> None:
+        """A task cannot read *place* on, for a reason that ends with the offset *last*, where that is known."""
+        partition = FLOW.partition(place)
+        after = None if last is None else Position(last + 1).offset
+        self.failed[partition] = PartitionError(partition, why, source_offset=after)
 
     def shares(self, slots: int = 2) -> list[dict[TopicPartition, int]]:
         """Plan until there is something to copy, or nothing at all: each slot's partitions, and where it begins."""

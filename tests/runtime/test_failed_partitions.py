@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.connect.partition import SourcePartition
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.observe.events import ConnectorFailedInPart, Replanned, TaskFailed, Waiting
 from headrace.task.slot_report import Outcome, SlotReport
@@ -13,12 +13,19 @@ from runtime.desk import Desk
 ONE, OTHER = SourcePartition(n=1), SourcePartition(n=2)
 CORRUPT = "The batch at offset 3 is corrupt."
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
-FAILED = SlotReport(outcome=Outcome.FAILED, reason=CORRUPT, partition={"n": 1})
+FAILED = SlotReport(
+    outcome=Outcome.FAILED, reason=CORRUPT, partition={"n": 1}, source_offset={"at": 9}
+)
 
 
 def plan_of(*partitions: SourcePartition) -> Plan:
     """A plan that reads them, each in a slot."""
     return Plan(shares=[[Split(partition=each)] for each in partitions])
+
+
+def told(request: PlanRequest) -> list[tuple[SourcePartition, str, SourceOffset | None]]:
+    """The partitions that could not be read on, why, and the offset after what cannot be read."""
+    return [(key, str(each), each.source_offset) for key, each in request.failed.items()]
 
 
 def test_the_next_plan_is_told_of_it_once_and_the_others_are_read() -> None:
@@ -42,7 +49,7 @@ def test_the_next_plan_is_told_of_it_once_and_the_others_are_read() -> None:
 
     run = desk.run()
 
-    assert [{}, {ONE: CORRUPT}, {}] == [each.failed for each in asked]
+    assert [[], [(ONE, CORRUPT, {"at": 9})], []] == [told(each) for each in asked]
     assert CORRUPT == str(run.failure)
     assert 3 == len(desk.engine.tickets)
     assert 1 == len(desk.heard(ConnectorFailedInPart))
@@ -64,7 +71,8 @@ def test_a_plan_that_raised_is_told_of_it_again() -> None:
 
     run = Desk(lambda *_: FAILED, plan).run()
 
-    assert [{}, {ONE: CORRUPT}, {ONE: CORRUPT}] == [each.failed for each in asked]
+    once = [(ONE, CORRUPT, {"at": 9})]
+    assert [[], once, once] == [told(each) for each in asked]
     assert CORRUPT == str(run.failure)
 
 

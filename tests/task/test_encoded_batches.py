@@ -286,14 +286,14 @@ def test_a_partition_that_the_task_cannot_read_on_is_told_after_what_is_before_i
     *, tolerates: bool
 ) -> None:
     """As what it is, also where errors are tolerated: the driver plans without it."""
-    failed = PartitionError(copied(), "nobody knows its length")
+    failed = PartitionError(copied(), "its length is wrong", source_offset={"at": 9})
     loop = looped(encoded(3), failed)
     loop.errors = ErrorPolicy(tolerate=tolerates)
 
-    with pytest.raises(PartitionError, match="nobody knows its length") as raised:
+    with pytest.raises(PartitionError, match="its length is wrong") as raised:
         loop.run()
 
-    assert copied() == raised.value.partition
+    assert (copied(), {"at": 9}) == (raised.value.partition, raised.value.source_offset)
     assert {0: 3} == positions(loop)
     assert 1 == loop.progress.record_errors
 
@@ -306,8 +306,12 @@ def test_what_is_before_a_damaged_batch_is_committed(*, transactional: bool) -> 
     )
     loop.sender.damaged = {3}
 
-    with pytest.raises(PartitionError, match=r"offset 3 of .* t-0 .* its last offset 4, with"):
+    with pytest.raises(
+        PartitionError, match=r"offset 3 of .* t-0 .* its last offset 4, with"
+    ) as raised:
         loop.run()
+
+    assert {"offset": 4} == raised.value.source_offset
 
     assert {1: 2, 0: 3} == positions(loop)
     assert [2, 3] == counts(loop)

@@ -213,6 +213,7 @@ class _Context:
 
     offsets: KnownOffsets
     target: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    command_options: str = ""
 
     def request_task_reconfiguration(self) -> None:
         """Do nothing."""

@@ -20,7 +20,6 @@ from headrace.connect.errors import ConfigError, ConnectError
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.startup import create_or_update
 from headrace.herder.statuses import connector_snapshots
-from headrace.mirror.starts import COMMAND_OPTIONS
 from headrace.observe.counts import Counts
 from headrace.observe.events import EventListener, to_all
 from headrace.observe.log_format import naming_in_logs
@@ -159,8 +158,6 @@ class RunningFlow:
         self._thread.join(seconds)
 
     def _run(self) -> None:
-        # Other flows have connectors of the same names.
-        COMMAND_OPTIONS.set(self._command_options)
         with naming_in_logs(self.name):
             reason: str | None = "its thread has ended for no known reason"
             try:
@@ -211,6 +208,7 @@ class RunningFlow:
             validated=connectors,
             data_plane=self._plane,
             once=self._once,
+            command_options=self._command_options,
         ) as herder:
             self._herder = herder
             if self._stopping.is_set():

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import ClassVar, Protocol
 
 from headrace.connect.config import Config, Problem
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConnectError, PartitionError
 from headrace.connect.group_offsets import GroupEntry, OffsetGroup
 from headrace.connect.partition import KnownOffsets, OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.record import RecordSchemas
@@ -58,6 +58,14 @@ class ConnectorContext(Protocol):
         """
         ...
 
+    @property
+    def command_options(self) -> str:
+        """The options by which ``headrace`` commands reach the worker of this connector, as a shell takes them.
+
+        For sentences that name a command; empty for a worker at the address that commands use by default.
+        """
+        ...
+
     def request_task_reconfiguration(self) -> None:
         """Ask for new task configurations, or a new plan, soon; returns at once.
 
@@ -81,15 +89,16 @@ class PlanRequest:
 
     *offsets* are the committed ones, read after every older owner was fenced. *unnamed* are entries of the connector's
     consumer group (:meth:`SourceConnector.offset_group`) that its codec has not made: others have written them.
-    *failed* are the source partitions that tasks could not read on since the last plan
-    (:class:`~headrace.connect.errors.PartitionError`), and why: they are said once, but again after a ``plan`` that raised, and may
-    not be in the shares of this plan.
+    *failed* are the source partitions that tasks could not read on since the last plan, and why: they are given once, but again
+    after a ``plan`` that raised, and may not be in the shares of this plan.
     """
 
     slots: int
     offsets: KnownOffsets
     unnamed: Sequence[GroupEntry] = ()
-    failed: Mapping[SourcePartition, str] = field(default_factory=dict[SourcePartition, str])
+    failed: Mapping[SourcePartition, PartitionError] = field(
+        default_factory=dict[SourcePartition, PartitionError]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ import copy
 from collections.abc import Sequence
 from typing import Self
 
-from headrace.connect.partition import SourcePartition
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import BadRecord
 
 
@@ -178,10 +178,19 @@ class PartitionError(TaskFailedError):
     record batch that ``poll`` has returned unopened turns out to be damaged. What comes before is committed, the tasks of the
     micro-batch end, and the connector is asked for a plan without the partition
     (:attr:`~headrace.connect.connector.PlanRequest.failed`). A task of a polled connector fails.
+
+    *source_offset* is the one after what cannot be read, where that is known: a task that resumes there skips it.
     """
 
-    def __init__(self, partition: SourcePartition, reason: str) -> None:
+    def __init__(
+        self,
+        partition: SourcePartition,
+        reason: str,
+        *,
+        source_offset: SourceOffset | None = None,
+    ) -> None:
         self.partition = partition
+        self.source_offset = source_offset
         super().__init__(reason)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -34,9 +33,6 @@ _UNCHECKED: Final = Decoding(with_headers=True, check_crcs=False)
 _ONE_BATCH: Final = 1 << 30
 
 RefusedError = UnforwardableError | CorruptBatchError
-
-_PASSED_OVER: Final = "With errors.tolerance=all it is passed over, up to its last offset {last}, "
-_LAST: Final = re.compile(re.escape(_PASSED_OVER).replace(re.escape("{last}"), r"(\d+)"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,16 +155,10 @@ def _anew(records: pa.Table, batch: UnstampedBatch, place: TopicPartition) -> Pr
 
 def without_tolerance(damage: CorruptBatchError, last: int) -> str:
     """Why a partition is not read on behind a damaged batch, which says of itself that it ends with the offset *last*."""
-    return f"{damage} {_PASSED_OVER.format(last=last)}with a dead letter or a line in the log."
-
-
-def damaged_up_to(failure: str) -> int | None:
-    """The last offset of the batch that *failure*, made by :func:`without_tolerance`, is about; ``None`` for another text.
-
-    For a connector, which is told of a task's failure by its text.
-    """
-    found = _LAST.search(failure)
-    return None if found is None else int(found[1])
+    return (
+        f"{damage} With errors.tolerance=all it is passed over, up to its last offset {last}, with a dead letter or a line in the "
+        "log."
+    )
 
 
 class Unsent(NamedTuple):

@@ -25,11 +25,11 @@ from headrace.kafka.wire.cluster import (
     IsolationLevel,
     TopicMetadata,
 )
-from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from headrace.kafka.wire.fetcher import FetchedRecords, Fetcher, FetchRange, FetchSettings
 from headrace.mirror.clients import isolation, source_cluster, target_cluster
 from headrace.mirror.planning import stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, Position, writer_of
+from headrace.mirror.remote_topics import ExistingTopics, missing_topics
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.starts import SourceLog, parting
@@ -220,8 +220,9 @@ def _partition_status(
             other_log = _of_another_log(place, position, source)
             log = source.logs.get(place)
             lost_from = None if log is None else parting(position, log)
-            if other_log is not None:
-                start, note = source.beginnings.get(place), other_log
+            if other_log is not None or position.is_earliest:
+                start = source.beginnings.get(place)
+                note = other_log or _note(place, position, source)
             elif lost_from is not None:
                 start = lost_from
                 note = f"the source has lost what was copied from its offset {lost_from} on"
@@ -257,7 +258,7 @@ def _note(place: TopicPartition, position: Position, source: SourceState) -> str
     if place.topic not in source.topics:
         return "there is no such topic to copy"
     beginning = source.beginnings.get(place)
-    if beginning is not None and beginning > position.next:
+    if beginning is not None and beginning > position.next and not position.is_earliest:
         return f"{counted(beginning - position.next, 'offset')} deleted before being copied"
     return None
 
@@ -355,24 +356,14 @@ class FlowReader:
         topics = source.topics.keys() if stored.is_discovered else with_position
         alias = self._config.source_cluster_alias
         names = {self._config.policy.remote_topic(alias, topic): topic for topic in topics}
-        missing = self._unknown(names.keys(), deadline)
-        if missing:
-            # Brokers learn of topics one after the other.
-            missing = self._unknown(missing, deadline, again=True)
+        if not names:
+            return RemoteState()
+        lacking = ExistingTopics.of(self._target.metadata(names, deadline)).lacks(names)
+        beside = self._ranges.topic if stored.is_discovered else None
+        missing = missing_topics(self._target, lacking, deadline, beside=beside)
         topics_missing = {names[each] for each in missing}
         before = self._copied_before(deadline) if topics_missing - with_position else ()
         return RemoteState(topics_missing, before)
-
-    def _unknown(
-        self, names: Collection[str], deadline: Deadline, *, again: bool = False
-    ) -> frozenset[str]:
-        """Those of topics *names* on the target that are not there, as far as this client may see them."""
-        if not names:
-            return frozenset()
-        answer = self._target.metadata(names, deadline, again=again).topics
-        return frozenset(
-            name for name, each in answer.items() if each.error == UNKNOWN_TOPIC_OR_PARTITION
-        )
 
     def _copied_before(self, deadline: Deadline) -> Collection[str] | None:
         """The topics of which offset ranges tell: the group's entries for a topic are removed with it, and these stay."""

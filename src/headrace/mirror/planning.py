@@ -10,17 +10,16 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from headrace.connect.connector import Explained, Plan, PlanRequest
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import PartitionError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import PartitionEnumerator, PartitionSplit
-from headrace.discovery.findings import Change, Finding
+from headrace.discovery.findings import Change, Finding, listed
 from headrace.discovery.owners import Owners, balanced_owners
 from headrace.discovery.state import Kind
 from headrace.kafka.deadline import Clock, Deadline
-from headrace.kafka.refused_records import damaged_up_to
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.positions import DISCOVERED, Flow, Position
@@ -91,6 +90,7 @@ class FlowPlanner:
         target: MirrorTarget,
         discoverer: PartitionDiscoverer,
         *,
+        command_options: str = "",
         clock: Clock = time.monotonic,
     ) -> None:
         self._config = config
@@ -98,7 +98,11 @@ class FlowPlanner:
         self._policy, self._topics_copied = config.policy, config.topics_copied
         self._flow = Flow.of(config.originals)
         self._rules = StartRules(
-            connector=config.name, flow=self._flow, group=config.group_id, config=config
+            connector=config.name,
+            flow=self._flow,
+            group=config.group_id,
+            config=config,
+            command_options=command_options,
         )
         self._source = source
         self._target = target
@@ -113,11 +117,11 @@ class FlowPlanner:
         self._before: dict[TopicPartition, Position] = {}
         self._recommit_at: float | None = None
         self._look_again_at: float | None = None
-        self._told = set[str]()
+        self._reported: dict[TopicPartition, tuple[str, str | None]] = {}
         self._removed: dict[str, str] = {}
         self._lacks_beginning = set[TopicPartition]()
         self._stopped = StoppedPartitions()
-        self._just_failed: Mapping[TopicPartition, str] = {}
+        self._just_failed = frozenset[TopicPartition]()
         self._seen = Seen()
         self._known: Mapping[SourcePartition, SourceOffset] = {}
         self._stored = Stored({}, {}, is_discovered=False)
@@ -160,20 +164,25 @@ class FlowPlanner:
         if changes or self._is_recommit_due():
             changes = {**self._recommitted(found), **changes}
         plan = Plan(offsets=changes) if changes else self._copied(splits, found, request.slots)
+        if self._has_compared and not plan.offsets:
+            self._report_recovered(splits)
         failure = self._stopped.failure()
         is_all = all(place in self._stopped for place in splits)
         if failure is not None and is_all and not (plan.offsets or plan.has_work()):
             raise failure
         return replace(plan, failure=failure)
 
-    def _note_unreadable(self, failed: Mapping[SourcePartition, str], found: Stored) -> None:
-        self._just_failed = {
-            place: said
-            for partition, said in failed.items()
+    def _note_unreadable(
+        self, failed: Mapping[SourcePartition, PartitionError], found: Stored
+    ) -> None:
+        errors = {
+            place: error
+            for partition, error in failed.items()
             if (place := self._flow.place(partition)) is not None
         }
-        for place, said in self._just_failed.items():
-            stop = self._rules.unreadable(place, said, last=damaged_up_to(said))
+        self._just_failed = frozenset(errors)
+        for place, error in errors.items():
+            stop = self._rules.unreadable(place, error)
             self._stopped.note_unreadable(place, found.positions.get(place), stop)
 
     def _read(self, offsets: KnownOffsets) -> Stored:
@@ -311,16 +320,22 @@ class FlowPlanner:
     def _with_remote_topics(
         self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored
     ) -> dict[TopicPartition, PartitionSplit]:
-        """Those of *splits* whose remote topic is there; it is created and grown, but where the settings forbid it."""
+        """Those of *splits* whose remote partition is there; topics are created and grown, but where the settings forbid it."""
         topics = {place.topic for place in splits}
         self._target.ensure_internal()
         copied = self._copied_of(splits, found)
         self._check_two_clusters()
-        gone = self._target.ensure({each: self._source.partitions(each) for each in topics}, copied)
+        counts = {each: self._source.partitions(each) for each in topics}
+        lacking = self._target.ensure(counts, copied)
         for topic in topics:
             self._removed.pop(topic, None)
-        self._stopped.topics = {**self._removed, **gone}
-        return {place: split for place, split in splits.items() if place.topic not in gone}
+        problems = {topic: each.problem for topic, each in lacking.items()}
+        self._stopped.topics = {**self._removed, **problems}
+        return {
+            place: split
+            for place, split in splits.items()
+            if place.topic not in lacking or place.partition < lacking[place.topic].first
+        }
 
     def _copied_of(self, places: Collection[TopicPartition], found: Stored) -> set[str]:
         """The topics of *places* of which something has been copied."""
@@ -371,7 +386,7 @@ class FlowPlanner:
         starts: Mapping[TopicPartition, Start],
     ) -> dict[SourcePartition, SourceOffset]:
         """The positions that are to be stored before anything is copied. Logs what the rules say, and notes who stops."""
-        self._tell(starts)
+        self._report(starts, splits)
         self._stopped.note(starts, found.positions)
         changes = dict[SourcePartition, SourceOffset]()
         for place, start in starts.items():
@@ -394,16 +409,29 @@ class FlowPlanner:
             return identity
         return None if split.start is None else identity._replace(next=split.start)
 
-    def _tell(self, starts: Mapping[TopicPartition, Start]) -> None:
-        told = {
+    def _report(
+        self, starts: Mapping[TopicPartition, Start], places: Collection[TopicPartition]
+    ) -> None:
+        """Log what the rules say, once for as long as they say it of a partition; *places* are all that are copied."""
+        said = {
             place: (each.told, each.of_topic)
             for place, each in starts.items()
             if not isinstance(each, Stop) and each.told is not None
         }
-        for sentence, _ in said_by_topic(told):
-            if sentence not in self._told:
-                self._told.add(sentence)
-                _log.warning("%s", sentence)
+        new = {place: each for place, each in said.items() if self._reported.get(place) != each}
+        for sentence, _ in said_by_topic(new):
+            _log.warning("%s", sentence)
+        others = {
+            place: each
+            for place, each in self._reported.items()
+            if place in places and place not in starts
+        }
+        self._reported = others | said
+
+    def _report_recovered(self, places: Collection[TopicPartition]) -> None:
+        recovered = self._stopped.recovered(places)
+        if recovered:
+            _log.info("Copied again, after an error had stopped it: %s.", listed(recovered))
 
     # Positions expire one by one.
 

@@ -61,6 +61,14 @@ class Position(NamedTuple):
         return {OFFSET: self.next - 1, **self.identity}
 
     @property
+    def is_earliest(self) -> bool:
+        """Whether it says, as MirrorMaker's -1, that nothing is copied yet, so that the log is copied from wherever it begins.
+
+        A start at offset 0 that discovery has found is that very offset of a log that it names.
+        """
+        return not self.next and not self.identity
+
+    @property
     def identity(self) -> dict[str, OffsetValue]:
         """What is known besides the offset, as entries of a source offset."""
         found: dict[str, OffsetValue] = {}

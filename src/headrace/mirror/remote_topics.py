@@ -73,6 +73,50 @@ class ExistingTopics(NamedTuple):
     partitions: Mapping[str, int]
     refused: Mapping[str, str]
 
+    @classmethod
+    def of(cls, answer: ClusterMetadata) -> ExistingTopics:
+        """What *answer* says of the topics that it was asked for.
+
+        Raises :class:`~headrace.connect.errors.RetriableError` where it does not say what one of them is now.
+        """
+        partitions, refused = dict[str, int](), dict[str, str]()
+        for name, topic in answer.topics.items():
+            error = topic.error
+            if error is None:
+                partitions[name] = len(topic.partitions)
+            elif error.reaction is Reaction.FAIL:
+                refused[name] = (
+                    f"The remote topic {name} cannot be looked at: the target's brokers answer {error.name}. {error.advice}".rstrip()
+                )
+            elif error != UNKNOWN_TOPIC_OR_PARTITION:
+                raise RetriableError(
+                    f"The target's brokers do not say what the remote topic {name} is now ({error.name})."
+                )
+        return cls(partitions, refused)
+
+    def lacks(self, topics: Collection[str]) -> frozenset[str]:
+        """Those of *topics* that do not exist."""
+        return frozenset(topics) - self.partitions.keys() - self.refused.keys()
+
+
+def missing_topics(
+    cluster: Cluster, lacking: Collection[str], deadline: Deadline, *, beside: str | None = None
+) -> frozenset[str]:
+    """Those of the topics *lacking* in an answer of *cluster* that another broker, if there is one, does not know either.
+
+    Brokers learn of topics one after the other. *beside* is a topic that is there: an answer that lacks it, too, says nothing of
+    the others, and is a :class:`~headrace.connect.errors.RetriableError`.
+    """
+    if not lacking:
+        return frozenset()
+    asked = {*lacking} if beside is None else {*lacking, beside}
+    found = ExistingTopics.of(cluster.metadata(asked, deadline, again=True))
+    if beside is not None and beside not in found.partitions:
+        raise RetriableError(
+            f"A broker of the target does not know all topics, as {beside} is there: it is asked again whether {min(lacking)} is."
+        )
+    return found.lacks(lacking)
+
 
 class RemoteTopics:
     """Makes sure that remote topics are there. Used by the thread of one connector."""
@@ -87,22 +131,7 @@ class RemoteTopics:
 
     def existing(self, topics: Collection[str]) -> ExistingTopics:
         """What the target has of *topics*. Raises :class:`~headrace.connect.errors.RetriableError` when it does not answer in time."""
-        return _existing(self._cluster.metadata(topics, self._deadline()))
-
-    def asked_again(self, missing: Collection[str], *, beside: str) -> ExistingTopics:
-        """What the target has of topics that an answer has just lacked: another broker is asked, if there is one, after a pause.
-
-        Brokers learn of topics one after the other. *beside* is a topic that is there: an answer that lacks it, too, says nothing
-        of the others, and is a :class:`~headrace.connect.errors.RetriableError`.
-        """
-        answer = self._cluster.metadata({*missing, beside}, self._deadline(), again=True)
-        found = _existing(answer)
-        if beside not in found.partitions:
-            raise RetriableError(
-                f"A broker of the target does not know all topics, as {beside} is there: it is asked again whether "
-                f"{min(missing)} is."
-            )
-        return found
+        return ExistingTopics.of(self._cluster.metadata(topics, self._deadline()))
 
     def ensure(
         self, wanted: Mapping[str, RemoteTopic], existing: Mapping[str, int]
@@ -134,7 +163,7 @@ class RemoteTopics:
         deadline, is_again = self._deadline(), False
         while True:
             answer = self._cluster.metadata(wanted.keys(), deadline, again=is_again)
-            counts = _existing(answer).partitions
+            counts = ExistingTopics.of(answer).partitions
             lacking = [
                 name
                 for name, topic in wanted.items()
@@ -150,23 +179,6 @@ class RemoteTopics:
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)
-
-
-def _existing(answer: ClusterMetadata) -> ExistingTopics:
-    partitions, refused = dict[str, int](), dict[str, str]()
-    for name, topic in answer.topics.items():
-        error = topic.error
-        if error is None:
-            partitions[name] = len(topic.partitions)
-        elif error.reaction is Reaction.FAIL:
-            refused[name] = (
-                f"The remote topic {name} cannot be looked at: the target's brokers answer {error.name}. {error.advice}".rstrip()
-            )
-        elif error != UNKNOWN_TOPIC_OR_PARTITION:
-            raise RetriableError(
-                f"The target's brokers do not say what the remote topic {name} is now ({error.name})."
-            )
-    return ExistingTopics(partitions, refused)
 
 
 def _has_leaders(answer: ClusterMetadata, name: str) -> bool:

@@ -31,6 +31,11 @@ class Scheduled(NamedTuple):
     seconds: float | None = None
 
 
+def connector_thread(name: str, run: Callable[[], None]) -> threading.Thread:
+    """A thread of a connector, not yet started, in the context of the caller's: log lines there name the flow."""
+    return threading.Thread(target=copy_context().run, args=(run,), name=name, daemon=True)
+
+
 class Scheduler:
     """Runs the *jobs* of a connector, one after the other. One that raises is tried again.
 
@@ -54,10 +59,7 @@ class Scheduler:
         self._clock = clock
         self._stopping = threading.Event()
         self._told: dict[str, tuple[str, float]] = {}
-        # In the connector's context, in which log lines name their flow.
-        self._thread = threading.Thread(
-            target=copy_context().run, args=(self._run,), name=f"{connector} jobs", daemon=True
-        )
+        self._thread = connector_thread(f"{connector} jobs", self._run)
 
     def start(self) -> None:
         """Begin, unless it has begun."""

@@ -213,7 +213,14 @@ class MirrorSourceConnector(PlannedConnector):
                 raise OffsetsError(f"The source has no partition {place}.")
         target = self._target()
         target.ensure_internal()
-        raise_refused(target.ensure({topic: len(known[topic].partitions) for topic in topics}, ()))
+        lacking = target.ensure({topic: len(known[topic].partitions) for topic in topics}, ())
+        raise_refused(
+            {
+                place.topic: lacking[place.topic].problem
+                for place in places
+                if place.topic in lacking and place.partition >= lacking[place.topic].first
+            }
+        )
 
     def _watched(self, planner: FlowPlanner) -> TopicWatch:
         config = self._config
@@ -240,7 +247,13 @@ class MirrorSourceConnector(PlannedConnector):
             max_failures=None,
         )
         logs = SourceLogs(source, isolation(config), seconds=self._config.patience_seconds)
-        return FlowPlanner(config, logs, self._target(), discoverer)
+        return FlowPlanner(
+            config,
+            logs,
+            self._target(),
+            discoverer,
+            command_options=self.context.command_options,
+        )
 
     def _target(self) -> MirrorTarget:
         config, worker, seconds = self._config, self.context.target, self._config.patience_seconds

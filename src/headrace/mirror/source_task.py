@@ -178,10 +178,14 @@ class MirrorSourceTask(SourceTask):
         if header is None:
             return self._cannot_read_on(error)
         copied, last = self._copied[answer.place], header.last_offset
-        if not self._tolerates:
-            return PartitionError(copied.source, without_tolerance(error, last))
-        # Which transactions are aborted behind it is answered anew: it may have been the end of one.
         behind = copied.at(last + 1, last_epoch([header]))
+        if not self._tolerates:
+            return PartitionError(
+                copied.source,
+                without_tolerance(error, last),
+                source_offset=behind.position.offset,
+            )
+        # Which transactions are aborted behind it is answered anew: it may have been the end of one.
         self._fetcher.add([_range(answer.place, behind.position)])
         self._reached[answer.place] = last + 1
         refused = RefusedRecords(

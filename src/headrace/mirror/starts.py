@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import PartitionError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
 from headrace.discovery.findings import counted, listed
@@ -22,9 +21,6 @@ from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig
-
-COMMAND_OPTIONS: Final[ContextVar[str]] = ContextVar("command_options", default="")
-"""The options by which ``headrace offsets`` reaches the connectors of this thread's worker; none where that is the default one."""
 
 _FAIL, _RESTART = "fail", "restart"
 _SHOWN: Final = 5
@@ -91,12 +87,16 @@ Start = Resume | Begin | Stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRules:
-    """Decides for the partitions of one connector, by its settings and its *group* on the target."""
+    """Decides for the partitions of one connector, by its settings and its *group* on the target.
+
+    *command_options* are those by which ``headrace offsets`` reaches the connector.
+    """
 
     connector: str
     flow: Flow
     group: str
     config: RecordsLostConfig
+    command_options: str = ""
 
     def resumed(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
         """Where to go on at a stored *position*, given what the *log* is now."""
@@ -109,7 +109,7 @@ class StartRules:
         if found is None:
             return self._within(place, position, log)
         if policy == _FAIL:
-            return self._stop(place, found, key, of_topic, log_start=log.log_start)
+            return self._stop(place, found, key, of_topic)
         # Epochs of another log say nothing about this one.
         anew = _stamped(position, log)._replace(leader_epoch=None)
         if policy == _RESTART:
@@ -148,24 +148,25 @@ class StartRules:
             return self._stop(place, found, "expired")
         return Begin(f"{found} It is copied as if it were new.")
 
-    def unreadable(self, place: TopicPartition, found: str, *, last: int | None = None) -> Stop:
-        """Do not copy *place* on, which a task could not read, for the reason *found*.
-
-        *last* is the last offset that cannot be read, where it is known.
-        """
+    def unreadable(self, place: TopicPartition, error: PartitionError) -> Stop:
+        """Do not copy *place* on, which a task could not read."""
+        last = None
         does = (
             "says where to go on instead (LAST stands for the last offset that is not to be copied)"
-            if last is None
-            else f"goes on behind it, at offset {last + 1}"
         )
+        if error.source_offset is not None:
+            after = Position.of(error.source_offset)
+            last, does = after.next - 1, f"goes on after it, at offset {after.next}"
         return Stop(
-            f"{found} {place} is not copied on from there. It is tried again every five minutes; {self._command(place, last)} "
-            f"{does}, {_when_changed()}."
+            f"{error} {place} is not copied on from there. It is tried again every five minutes; {self._command(place, last)} "
+            f"{does}, {self._when}."
         )
 
     def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
         at, lost_from = position.next, parting(position, log)
         stamped = _stamped(position, log)
+        if position.is_earliest:
+            return Resume(stamped._replace(next=log.log_start))
         if lost_from is not None:
             found = (
                 f"{place} is to be copied from offset {at} on, and the source's log, which is from {log.log_start} to "
@@ -183,29 +184,33 @@ class StartRules:
             return Resume(stamped)
         if self.config.on_lost == _FAIL:
             command = f"{self._command(place, moved.next - 1)} goes on at offset {moved.next}"
-            return Stop(_decision(f"{found} {place} is", command, "lost"))
+            return Stop(self._decision(f"{found} {place} is", command, "lost"))
         return Resume(moved, f"{found} It is read on at offset {moved.next}.")
 
     def _stop(
-        self,
-        place: TopicPartition,
-        found: str,
-        key: str,
-        of_topic: str | None = None,
-        *,
-        log_start: int = 0,
+        self, place: TopicPartition, found: str, key: str, of_topic: str | None = None
     ) -> Stop:
-        """*place* is not copied, and only a user can say where to go on; *log_start* is where its log begins, if that is known."""
-        last = "(LAST stands for the last offset that is not to be copied;"
-        command = f"{self._command(place)} says where to go on {last} {log_start - 1} copies from the beginning)"
-        problem = _decision(f"{found} {place} is", command, key)
+        """*place* is not copied, and only a user can say where to go on."""
+        last = "(LAST stands for the last offset that is not to be copied; -1 copies from the beginning)"
+        command = f"{self._command(place)} says where to go on {last}"
+        problem = self._decision(f"{found} {place} is", command, key)
         if of_topic is None:
             return Stop(problem)
         command = self._command(place, shown="PARTITION")
-        command = (
-            f"{command} says for each PARTITION where to go on {last} -1 copies from the beginning)"
-        )
-        return Stop(problem, _decision(f"{of_topic} Its partitions {PARTITIONS} are", command, key))
+        command = f"{command} says for each PARTITION where to go on {last}"
+        of_topic = self._decision(f"{of_topic} Its partitions {PARTITIONS} are", command, key)
+        return Stop(problem, of_topic)
+
+    def _decision(self, who: str, command: str, key: str) -> str:
+        """*who* has stopped and what *command* does, with the setting of that *key*."""
+        return f"{who} not copied until someone decides: {command}, {self._when}; mirror.on.{key} says what to do without being asked."
+
+    @property
+    def _when(self) -> str:
+        """When a command can change offsets: it reaches a worker that has no listeners only while that does not run."""
+        if self.command_options.startswith(_BY_FILE):
+            return "while 'headrace mirror' does not run"
+        return "while the connector is stopped"
 
     def _command(
         self, place: TopicPartition, last: int | None = None, *, shown: str | None = None
@@ -215,7 +220,7 @@ class StartRules:
         if shown is not None:
             text = text.replace(f'"partition":{place.partition}', f'"partition":{shown}')
         source = shlex.quote(text)
-        options = f"{given} " if (given := COMMAND_OPTIONS.get()) else ""
+        options = f"{self.command_options} " if self.command_options else ""
         offset = "LAST" if last is None else last
         return f"headrace offsets set {options}{self.connector} {source} '{{\"offset\":{offset}}}'"
 
@@ -231,8 +236,8 @@ class _Stopped(NamedTuple):
 class StoppedPartitions:
     """The partitions that are not copied until someone decides, with the positions that they had when they stopped.
 
-    *topics* are whole topics that are gone at the source or on the target, by their names at the source, and why nothing of
-    them is copied. What a task could not read is found only by trying, among the others, whose tasks end with it for a moment: a
+    *topics* are those that are gone at the source or on the target, or lack partitions there, by their names at the source, and
+    why they are not copied. What a task could not read is found only by trying, among the others, whose tasks end with it for a moment: a
     comparison with the source's log says nothing of it.
     """
 
@@ -241,6 +246,8 @@ class StoppedPartitions:
     _unreadable: dict[TopicPartition, _Stopped] = field(
         default_factory=dict[TopicPartition, _Stopped]
     )
+    _topics_before: frozenset[str] = frozenset()
+    _before: frozenset[TopicPartition] = frozenset()
 
     def __bool__(self) -> bool:
         """Whether anything is not copied."""
@@ -284,6 +291,15 @@ class StoppedPartitions:
         )
         return len(self._stops) + len(self._unreadable) < before
 
+    def recovered(self, places: Collection[TopicPartition]) -> list[str]:
+        """What of *places* had stopped at the last call and is copied again: topics, and single partitions."""
+        stopped = frozenset((*self._stops, *self._unreadable))
+        copied = [each for each in sorted(places) if each not in stopped]
+        again = {each.topic for each in copied} & self._topics_before - self.topics.keys()
+        alone = [str(each) for each in copied if each in self._before and each.topic not in again]
+        self._topics_before, self._before = frozenset(self.topics), stopped
+        return [*sorted(again), *alone]
+
     def failure(self) -> TaskFailedError | None:
         """The error that says why each of the first few stops, and how many more do: a line for each."""
         stopped = {**self._unreadable, **self._stops}
@@ -316,21 +332,6 @@ def _first(problems: Sequence[tuple[str, int]], noun: str) -> Iterator[str]:
     more = sum(count for _, count in problems[_SHOWN:])
     if more:
         yield f"Nor is anything copied of {counted(more, f'more {noun}')}."
-
-
-def _decision(who: str, command: str, key: str) -> str:
-    """*who* has stopped and what *command* does, with the setting of that *key*."""
-    return (
-        f"{who} not copied until someone decides: {command}, {_when_changed()}; mirror.on.{key} says what to do without being "
-        "asked."
-    )
-
-
-def _when_changed() -> str:
-    """When a command can change offsets: it reaches a worker that has no listeners only while that does not run."""
-    if COMMAND_OPTIONS.get().startswith(_BY_FILE):
-        return "while 'headrace mirror' does not run"
-    return "while the connector is stopped"
 
 
 def _stamped(position: Position, log: SourceLog) -> Position:

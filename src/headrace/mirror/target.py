@@ -18,7 +18,12 @@ from headrace.mirror.client_settings import Side
 from headrace.mirror.filters import property_filter
 from headrace.mirror.formats import OffsetRange
 from headrace.mirror.own_topics import COMPACTED, check_one_cluster
-from headrace.mirror.remote_topics import RemoteTopic, RemoteTopics, settings_of_remote
+from headrace.mirror.remote_topics import (
+    RemoteTopic,
+    RemoteTopics,
+    missing_topics,
+    settings_of_remote,
+)
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.topic_tail import TopicTail
 
@@ -43,6 +48,13 @@ class TargetClients(NamedTuple):
     writing: TopicAdmin | None = None
 
 
+class LackingPartitions(NamedTuple):
+    """Why a remote topic lacks partitions, those with the number *first* and higher: all of them where there is no such topic."""
+
+    problem: str
+    first: int = 0
+
+
 class MirrorTarget:
     """Asks and changes the target cluster. Used by one thread; each method raises what the clients raise."""
 
@@ -65,7 +77,7 @@ class MirrorTarget:
         self._internal = self._own(config.ranges_replication)
         self._syncs = self._own(config.offset_syncs_topic_replication_factor)
         self._ensured: dict[str, int] = {}
-        self._left_out: dict[str, str] = {}
+        self._lacking: dict[str, LackingPartitions] = {}
         self._ranges: TopicTail | None = None
         self._in_ranges = set[str]()
         self._silent = frozenset[TopicPartition]()
@@ -78,25 +90,27 @@ class MirrorTarget:
     def doubt(self) -> None:
         """Look again whether topics are there that were there before."""
         self._ensured.clear()
-        self._left_out.clear()
+        self._lacking.clear()
 
-    def ensure(self, topics: Mapping[str, int], copied: Collection[str]) -> dict[str, str]:
+    def ensure(
+        self, topics: Mapping[str, int], copied: Collection[str]
+    ) -> dict[str, LackingPartitions]:
         """Make sure that the remote topics are there of the source's *topics*, each of which has so many partitions.
 
         Of *copied* ones records have been copied before. Where the remote topic of one of them is gone, it is not created if
-        the settings say so. Returns why for some of *topics* there is nothing to copy to, that or what the target has refused:
-        this is looked at again after :meth:`doubt`. Raises :class:`~headrace.connect.errors.TaskFailedError` for two topics of
+        the settings say so. Returns why for partitions of some of *topics* there is nothing to copy to, that or what the target has
+        refused: this is looked at again after :meth:`doubt`. Raises :class:`~headrace.connect.errors.TaskFailedError` for two topics of
         one remote name.
         """
         source = self._by_remote_name(topics)
         wanted = {
             name: topics[topic]
             for name, topic in source.items()
-            if self._ensured.get(name, 0) < topics[topic] and name not in self._left_out
+            if self._ensured.get(name, 0) < topics[topic] and name not in self._lacking
         }
         if wanted:
             self._ensure(wanted, source, copied)
-        return {source[name]: said for name, said in self._left_out.items() if name in source}
+        return {source[name]: each for name, each in self._lacking.items() if name in source}
 
     def gone(self, copied: Collection[str]) -> dict[str, str]:
         """Why nothing would be copied of those of the source's topics that are *copied* and whose remote topics are gone.
@@ -121,16 +135,13 @@ class MirrorTarget:
     def _without_remote(self, topics: Collection[str]) -> frozenset[str]:
         """Those of the source's *topics* whose remote topics are not there."""
         names = {self._copied.remote_topic(each): each for each in topics}
-        existing = self._topics.existing(frozenset(names))
-        seen = existing.partitions.keys() | existing.refused.keys()
-        return frozenset(names[name] for name in self._missing(names.keys() - seen))
+        lacking = self._topics.existing(names).lacks(names)
+        return frozenset(names[name] for name in self._missing(lacking))
 
-    def _missing(self, names: AbstractSet[str]) -> frozenset[str]:
-        """Those of *names*, which an answer has just lacked, that are not there."""
-        if not names:
-            return frozenset()
-        again = self._topics.asked_again(names, beside=self._internal_topic)
-        return frozenset(names - again.partitions.keys() - again.refused.keys())
+    def _missing(self, lacking: AbstractSet[str]) -> frozenset[str]:
+        """Those of *lacking*, which an answer does not have, that are not there."""
+        deadline = self._deadline()
+        return missing_topics(self._cluster, lacking, deadline, beside=self._internal_topic)
 
     def _topics_in_ranges(self) -> frozenset[str]:
         topic = self._internal_topic
@@ -169,14 +180,14 @@ class MirrorTarget:
         missing = {name: source[name] for name in wanted if name not in existing}
         lacking = {name for name, topic in missing.items() if topic in copied}
         self._note_removed(self._missing(lacking))
-        wanted = {name: count for name, count in wanted.items() if name not in self._left_out}
+        wanted = {name: count for name, count in wanted.items() if name not in self._lacking}
         missing = {name: topic for name, topic in missing.items() if name in wanted}
         settings = self._settings_at_creation(missing) if missing else {}
         refused = self._topics.ensure(
             {name: RemoteTopic(count, settings.get(name, {})) for name, count in wanted.items()},
             existing,
         )
-        self._note_refused(refused)
+        self._note_refused(refused, existing)
         self._ensured |= {name: count for name, count in wanted.items() if name not in refused}
 
     def ensure_internal(self) -> None:
@@ -287,7 +298,7 @@ class MirrorTarget:
     def _note_removed(self, gone: Collection[str]) -> None:
         for name in sorted(gone):
             if self._config.on_remote_removed == "fail":
-                self._left_out[name] = _removed(name)
+                self._lacking[name] = LackingPartitions(_removed(name))
             else:
                 _log.warning(
                     "%s It is created again, and copying goes on at the position, or at the beginning where the position is gone "
@@ -295,9 +306,15 @@ class MirrorTarget:
                     _found_gone(name),
                 )
 
-    def _note_refused(self, refused: Mapping[str, str]) -> None:
+    def _note_refused(
+        self, refused: Mapping[str, str], existing: Mapping[str, int] | None = None
+    ) -> None:
+        """Remember the *refused* topics; those that are *existing* have so many partitions, and were refused more."""
         for name, reason in refused.items():
-            self._left_out[name] = f"{reason} Nothing is copied to it until this is tried again."
+            count = (existing or {}).get(name, 0)
+            what = f"Partitions from {count} on are not" if count else "Nothing is"
+            problem = f"{reason} {what} copied to it until this is tried again."
+            self._lacking[name] = LackingPartitions(problem, count)
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextvars import copy_context
+from functools import partial
 from typing import Final
 
 from headrace.connect.errors import RetriableError
@@ -14,6 +14,7 @@ from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.wire.cluster import Cluster
 from headrace.mirror.filters import CopiedTopics
 from headrace.mirror.planning import Seen
+from headrace.mirror.scheduler import connector_thread
 from headrace.mirror.settings import PATIENCE_SECONDS
 from headrace.mirror.source_logs import topics_of
 
@@ -56,14 +57,7 @@ class TopicWatch:
 
         *fail* ends the watch: it is called for whatever no retry can resolve, and for errors that nobody expects.
         """
-        # In the connector's context, in which log lines name their flow.
-        self._thread = threading.Thread(
-            target=copy_context().run,
-            args=(self._run, request_plan, fail),
-            name=f"mirror-{name}",
-            daemon=True,
-        )
-        self._thread.start()
+        connector_thread(f"mirror-{name}", partial(self._run, request_plan, fail)).start()
 
     def stop(self) -> None:
         """Watch no more; returns at once, a request that is under way ends by itself."""

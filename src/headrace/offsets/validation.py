@@ -190,6 +190,8 @@ def _has(connector: SourceConnector, hook: Callable[..., object]) -> bool:
 class _HookContext:
     """The context of a connector that is not running: its offsets."""
 
+    command_options = ""
+
     def __init__(
         self, known: Mapping[SourcePartition, SourceOffset], target: Mapping[str, str]
     ) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from headrace.connect.connector import Plan, SourceConnector
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import PartitionError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
 from headrace.kafka.client_config import producer_config
@@ -25,7 +25,11 @@ _DISALLOWED = (
 
 
 def checked_plan(
-    plan: Plan, *, connector: str, slots: int, failed: Mapping[SourcePartition, str] | None = None
+    plan: Plan,
+    *,
+    connector: str,
+    slots: int,
+    failed: Mapping[SourcePartition, PartitionError] | None = None,
 ) -> Plan:
     """*plan*, if it gives each source partition one owner, and none to those that have just *failed*.
 
@@ -49,7 +53,7 @@ def checked_plan(
                     f"{owners[split.partition]} and {task}); a source partition belongs to one slot."
                 )
             if failed and split.partition in failed:
-                raise TaskFailedError(failed[split.partition])
+                raise failed[split.partition]
             owners[split.partition] = task
             _refuse_unserialisable(split, connector)
     both = owners.keys() & plan.offsets.keys()

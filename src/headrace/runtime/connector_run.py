@@ -180,7 +180,7 @@ def _make_run_context(
     return RunContext(
         spec=spec,
         services=services,
-        context=DriverContext(services.offsets.of(spec), woken, spec.target),
+        context=_context(spec, services, woken),
         ownership=Ownership(spec, services, clock=clock),
         statuses=statuses,
         tasks=TaskList(spec, statuses, watcher),
@@ -196,7 +196,9 @@ def _with_new_connector(run_context: RunContext) -> RunContext:
     return replace(
         run_context,
         spec=replace(spec, connector=type(spec.connector)()),
-        context=DriverContext(
-            run_context.services.offsets.of(spec), run_context.woken, spec.target
-        ),
+        context=_context(spec, run_context.services, run_context.woken),
     )
+
+
+def _context(spec: RunSpec, services: Services, woken: threading.Event) -> DriverContext:
+    return DriverContext(services.offsets.of(spec), woken, spec.target, services.command_options)

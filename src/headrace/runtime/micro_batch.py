@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from headrace.connect.errors import PartitionError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.task.slot_report import Outcome, SlotReport
 from headrace.task.slot_work import EndReason, SlotWork, reading_token
@@ -397,13 +398,16 @@ class BatchResult:
             if each.outcome is Outcome.FAILED and each.partition is None
         ]
 
-    def failed_partitions(self) -> dict[SourcePartition, str]:
+    def failed_partitions(self) -> dict[SourcePartition, PartitionError]:
         """The source partitions that could not be read on, and why."""
-        return {
-            SourcePartition(each.partition): each.reason or ""
+        found = (
+            PartitionError(
+                SourcePartition(each.partition), each.reason or "", source_offset=each.source_offset
+            )
             for each in self.reports
             if each.partition is not None
-        }
+        )
+        return {each.partition: each for each in found}
 
     def brought_anything(self) -> bool:
         """Whether it moved an offset by a record, including skipped ones."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.connect.connector import Plan, PlannedConnector, PlanRequest, SourceConnector
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConnectError, PartitionError
 from headrace.connect.partition import OffsetReader, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
 from headrace.observe.events import (
@@ -58,7 +58,7 @@ class Rounds:
         self._seen_at = clock()
         self._kept: OffsetSnapshot | None = None
         """The offsets that the previous round read, if it was idle."""
-        self._failed: Mapping[SourcePartition, str] = {}
+        self._failed: Mapping[SourcePartition, PartitionError] = {}
         """The source partitions that the last micro-batch could not read on, and why, until a plan was made without them."""
 
     def run_next(self) -> bool:

@@ -23,9 +23,11 @@ class DriverContext:
         offsets: ConnectorOffsets,
         woken: threading.Event,
         target: Mapping[str, str] = MappingProxyType({}),
+        command_options: str = "",
     ) -> None:
         self._offsets = offsets
         self._target = target
+        self._command_options = command_options
         self._woken = woken
         self._snapshot: OffsetSnapshot | None = None
         self._error: Exception | None = None
@@ -42,6 +44,11 @@ class DriverContext:
     def target(self) -> Mapping[str, str]:
         """Settings of an admin client of the cluster that the connector's tasks write to."""
         return self._target
+
+    @property
+    def command_options(self) -> str:
+        """The options by which ``headrace`` commands reach the worker."""
+        return self._command_options
 
     def see(self, snapshot: OffsetSnapshot) -> None:
         """Show newer offsets from now on; called by the connector's run."""

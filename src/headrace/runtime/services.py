@@ -137,7 +137,8 @@ class Services:
 
     *coordinator* makes a client for the transaction coordinators of a connector's cluster, which the caller closes.
     *secondary* is ``None`` if the worker's store is not a topic. *prepare* creates what a connector needs in Kafka
-    before it starts. *once* means to end when everything that is available has been read.
+    before it starts. *once* means to end when everything that is available has been read. *command_options* are those
+    by which ``headrace`` commands reach the worker.
     """
 
     engine: Engine
@@ -157,3 +158,4 @@ class Services:
     processes: Processes = field(default_factory=LocalProcesses)
     prepare: Callable[[RunSpec], None] = lambda _: None
     once: bool = False
+    command_options: str = ""

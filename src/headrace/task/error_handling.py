@@ -196,7 +196,7 @@ def untolerated(error: Exception) -> Exception:
         return error
     sentence = f"{error} {_NOT_ONE_RECORD}"
     if isinstance(error, PartitionError):
-        explained = PartitionError(error.partition, sentence)
+        explained = PartitionError(error.partition, sentence, source_offset=error.source_offset)
     else:
         explained = TaskFailedError(sentence)
     explained.__cause__ = error

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
-from headrace.connect.partition import OffsetValue
+from headrace.connect.partition import OffsetValue, SourceOffset
 
 
 class Outcome(StrEnum):
@@ -110,7 +110,8 @@ class SlotReport:
     """A slot's final report.
 
     *clean* says that it left no transaction open, *surprising* that it ended with an unexpected error, which is no
-    ``ConnectError``. *partition* is the source partition because of which alone a planned slot has failed.
+    ``ConnectError``. *partition* is the source partition because of which alone a planned slot has failed, and *source_offset* the
+    one after what cannot be read of it (:class:`~headrace.connect.errors.PartitionError`).
     """
 
     outcome: Outcome
@@ -119,6 +120,7 @@ class SlotReport:
     reason: str | None = None
     trace: str | None = None
     partition: Mapping[str, OffsetValue] | None = None
+    source_offset: SourceOffset | None = None
     progress: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def as_message(self) -> dict[str, Any]:

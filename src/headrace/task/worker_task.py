@@ -319,7 +319,7 @@ def _run_to_report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotR
     except (Exception, SystemExit) as raised:  # noqa: BLE001 - any error is reported to the driver
         outcome, error = Outcome.FAILED, raised
     clean = run.close() and outcome is not Outcome.REPLAN
-    failed = error.partition if isinstance(error, PartitionError) and work.planned else None
+    failed = error if isinstance(error, PartitionError) and work.planned else None
     # Spark carries the reason as well, so it is masked here and not by the driver.
     secrets = work.spec.secrets
     return SlotReport(
@@ -328,6 +328,7 @@ def _run_to_report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotR
         surprising=error is not None and not isinstance(error, ConnectError),
         reason=None if error is None else secrets.masked(str(error)) or type(error).__name__,
         trace=None if error is None else secrets.masked("".join(traceback.format_exception(error))),
-        partition=None if failed is None else dict(failed),
+        partition=None if failed is None else dict(failed.partition),
+        source_offset=None if failed is None else failed.source_offset,
         progress=progress.as_message(),
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import (
     ConnectError,
     PartitionError,
@@ -13,7 +14,6 @@ from headrace.connect.errors import (
     TaskFailedError,
     TransactionTimedOutError,
 )
-from headrace.connect.partition import SourcePartition
 from headrace.connect.record import BadRecord
 from headrace.connect.task import SourceTask
 from headrace.kafka.batches.errors import DamagedBatchError, UnforwardableError
@@ -179,15 +179,19 @@ class TaskWriter:
                 frame.sent = self._pipeline.forward(batches)
             except DamagedBatchError as error:
                 frame.sent = error.records
-                self._fail_before(error, batches.source_partition)
+                self._fail_before(error, batches)
         self._committer.forwarded(batches, frame.sent)
 
-    def _fail_before(self, damaged: DamagedBatchError, partition: SourcePartition) -> NoReturn:
-        """Commit what comes before the *damaged* batch of *partition*, which cannot be read on."""
+    def _fail_before(self, damaged: DamagedBatchError, batches: EncodedBatches) -> NoReturn:
+        """Commit what comes before the *damaged* one of *batches*, whose source partition cannot be read on."""
         if damaged.before is not None:
             self._committer.forwarded(damaged.before, damaged.records)
         self._committer.end_inside_poll_before(None)
-        failure = PartitionError(partition, without_tolerance(damaged, damaged.last))
+        failure = PartitionError(
+            batches.source_partition,
+            without_tolerance(damaged, damaged.last),
+            source_offset=batches.offset_at(damaged.last + 1),
+        )
         self._fail(failure, None, stage_of(damaged), class_name(self._pipeline.sender))
         raise failure from damaged
 

@@ -60,6 +60,7 @@ class LocalConnectorContext:
 
     offsets: StoredOffsets
     target: Mapping[str, str] = field(default_factory=dict[str, str])
+    command_options: str = ""
 
     def request_task_reconfiguration(self) -> None:
         """Nothing to do: every round calls ``task_configs`` or ``plan`` again."""

@@ -41,7 +41,7 @@ _DEAD_LETTER_PARTITIONS = 1
 
 
 @contextmanager
-def serving(
+def serving(  # noqa: PLR0913 - each caller leaves out what the other one gives
     config: WorkerConfig,
     *,
     state_file: Path | SqliteStorage,
@@ -50,12 +50,13 @@ def serving(
     validated: Sequence[ValidatedConnector] = (),
     data_plane: DataPlane | None = None,
     once: bool = False,
+    command_options: str = "",
 ) -> Generator[StandaloneHerder]:
     """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
 
     Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *data_plane*, connectors run
-    on Spark. With *once*, they end when everything has been read. *worker_id* is the worker's name in statuses. *validated*
-    are connectors that will be requested, and whose warnings have been logged. A caller that has already opened the state
+    on Spark. With *once*, they end when everything has been read. *worker_id* is the worker's name in statuses, and
+    *command_options* are those by which ``headrace`` commands reach it. *validated* are connectors that will be requested, and whose warnings have been logged. A caller that has already opened the state
     file passes its storage, and closes it.
     Raises :class:`~headrace.connect.errors.ConfigError` when another process has the state file.
     """
@@ -72,6 +73,7 @@ def serving(
             data_plane=data_plane or DataPlane.of(lazy_engine(config)),
             validated=validated,
             once=once,
+            command_options=command_options,
         ).herder(opened)
 
 
@@ -149,6 +151,7 @@ class _Worker:
     data_plane: DataPlane
     validated: Sequence[ValidatedConnector] = ()
     once: bool = False
+    command_options: str = ""
     stores_connectors: bool = True
 
     def herder(self, opened: ExitStack) -> StandaloneHerder:
@@ -162,6 +165,7 @@ class _Worker:
             group_id=group_id,
             emit=to_all(self.emit, *_topic_listeners(self.config, self.storage)),
             data_plane=self.data_plane,
+            command_options=self.command_options,
         )
         opened.callback(kafka.close)
         herder = StandaloneHerder(local, kafka.open)
@@ -221,6 +225,7 @@ class KafkaOpening:
         group_id: str,
         emit: EventListener,
         data_plane: DataPlane,
+        command_options: str,
     ) -> None:
         self._config = config
         self._local = local
@@ -228,6 +233,7 @@ class KafkaOpening:
         self._group_id = group_id
         self._emit = emit
         self._data_plane = data_plane
+        self._command_options = command_options
         # Services that are opened after the end are closed at once.
         self._lock = threading.Lock()
         self._opened = ExitStack()
@@ -251,6 +257,7 @@ class KafkaOpening:
             services,
             prepare=_preparing(changes, services.engine),
             once=self._local.once,
+            command_options=self._command_options,
         )
         return KafkaServices(services=ready, changes=changes, cluster_id=cluster_id)
 

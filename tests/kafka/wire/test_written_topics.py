@@ -89,6 +89,16 @@ def test_a_topic_that_is_not_there_may_be_created(asking: Asking) -> None:
     assert 1 == asking.topics.partitions("new")
 
 
+def test_a_topic_whose_partition_is_known_is_never_created(asking: Asking) -> None:
+    """Somebody has deleted it, and is to notice that it is gone."""
+    with pytest.raises(TaskFailedError, match="Create the topic"):
+        asking.topics.asked_partitions("gone")
+
+    asked = asking.scripted.brokers[1].named("Metadata")
+    assert asked
+    assert not any(each.allow_auto_topic_creation for each in asked)
+
+
 @pytest.mark.parametrize(
     ("code", "error", "advice"),
     [

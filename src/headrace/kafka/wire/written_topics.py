@@ -33,8 +33,7 @@ class WrittenTopics:
     """Asks *cluster* for topics, once each in five minutes. One thread uses it.
 
     Brokers that are away, and topics without leaders, are waited for up to *seconds*; *waiting* is called about once a second
-    meanwhile. A topic that is not there is asked for in a way that makes brokers create it, if they are set up so, and waited for
-    up to *creation_seconds*.
+    meanwhile, and a topic that is not there up to *creation_seconds*.
     """
 
     def __init__(
@@ -55,21 +54,24 @@ class WrittenTopics:
         self._limits: dict[str, tuple[int | None, float]] = {}
 
     def partitions(self, topic: str) -> int:
-        """How many partitions *topic* has, or had less than five minutes ago; raises as :meth:`asked_partitions`."""
+        """How many partitions *topic* has, or had less than five minutes ago; raises as :meth:`asked_partitions`.
+
+        For records whose partition is to be chosen: a topic that is not there is asked for in a way that makes brokers create it,
+        if they are set up so.
+        """
         count, asked_at = self._counts.get(topic, (0, 0.0))
         if not count or self._clock() >= asked_at + _BELIEVED_SECONDS:
-            count = self.asked_partitions(topic)
+            count = self._counted(topic, creates=True)
         return count
 
     def asked_partitions(self, topic: str) -> int:
         """How many partitions *topic* has now.
 
-        Raises :class:`~headrace.connect.errors.TaskFailedError` for a topic that is not there, or which this client may not see,
+        For records that name their partition: whoever knows that has made the topic, and one that is gone, as a mirror's remote
+        topic, must not be there again without being noticed. Raises :class:`~headrace.connect.errors.TaskFailedError` for a topic that is not there, or which this client may not see,
         and :class:`~headrace.connect.errors.RetriableError` when no broker has answered in time.
         """
-        count = self._asked(topic)
-        self._counts[topic] = count, self._clock()
-        return count
+        return self._counted(topic, creates=False)
 
     def max_bytes(self, topic: str) -> int | None:
         """How many bytes a batch may have in *topic*; ``None`` when this client may not know.
@@ -82,21 +84,27 @@ class WrittenTopics:
             self._limits[topic] = limit, self._clock()
         return limit
 
-    def _asked(self, topic: str) -> int:
+    def _counted(self, topic: str, *, creates: bool) -> int:
+        count = self._asked(topic, creates=creates)
+        self._counts[topic] = count, self._clock()
+        return count
+
+    def _asked(self, topic: str, *, creates: bool) -> int:
         doing = f"the partitions of topic {topic!r}"
         until = Deadline.after(self._seconds, self._clock)
-        made: Deadline | None = None
+        known_by: Deadline | None = None
         while True:
             found, error = self._waited(doing, until, lambda step: self._metadata(topic, step))
             if error is None:
                 return found
             if error == error_codes.UNKNOWN_TOPIC_OR_PARTITION:
-                if made is None:
-                    made = Deadline.after(self._creation_seconds, self._clock)
-                    self._waited(doing, until, lambda step: self._create(topic, step))
+                if known_by is None:
+                    known_by = Deadline.after(self._creation_seconds, self._clock)
+                    if creates:
+                        self._waited(doing, until, lambda step: self._create(topic, step))
             elif error.reaction is Reaction.FAIL:
-                made = until = Deadline.after(0, self._clock)
-            if until.expired or (made is not None and made.expired):
+                known_by = until = Deadline.after(0, self._clock)
+            if until.expired or (known_by is not None and known_by.expired):
                 context = Context(doing="writing to", topic=topic)
                 raise translated(KafkaError(error.code), context)
             time.sleep(until.remaining(_PAUSE_SECONDS))
