@@ -48,6 +48,8 @@ class Log:
     leader: int | None = 1
     is_unavailable: bool = False
     """Metadata says that there is a leader, and it does not answer: what other leaders say is answered without it."""
+    error: ErrorCode | None = None
+    """What is answered in place of an offset."""
 
     def at(self, wanted: int, isolation: IsolationLevel) -> int | None:
         """What ListOffsets answers."""
@@ -151,6 +153,8 @@ class ClusterDouble:
         log = self.topics.get(place.topic, {}).get(place.partition)
         if log is None:
             return ListedOffset(None, error=UNKNOWN_TOPIC_OR_PARTITION)
+        if log.error is not None:
+            return ListedOffset(None, error=log.error)
         if log.leader is None or log.is_unavailable:
             return ListedOffset(None, error=LEADER_NOT_AVAILABLE)
         return ListedOffset(log.at(what, isolation))

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 )
 
 from doubles.thread_engine import ThreadEngine
+from end_to_end.test_authorisation import forbid
 from end_to_end.test_mirror_flows import Flows
 from end_to_end.test_mirror_refused import allow
 from headrace.broker import Broker
@@ -191,3 +192,26 @@ def test_the_rights_on_the_page_are_enough(
 
     assert [False] == [bool(each) for each in failed]
     assert expected == flows.values("y", flows.remote("x", topic))
+
+
+def test_a_run_that_may_not_see_the_source_any_more_fails(
+    bootstrap: str, strict_broker: Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What has come since is not copied, so it is not over."""
+    flows = Flows(Topics(strict_broker.bootstrap), Topics(bootstrap), tmp_path)
+    del flows.props[f"{flows.names['y']}.enabled"]
+    topic = flows.topics["x"].create("orders")
+    flows.topics["x"].write(topic, 5)
+    with flows.opened(ThreadEngine(slots=2), once=True) as running:
+        assert not run_flows(running, lambda: False)
+    flows.topics["x"].write(topic, 5)
+    try:
+        forbid(strict_broker.bootstrap, AclOperation.DESCRIBE, topic=topic)
+        with flows.opened(ThreadEngine(slots=2), once=True) as running:
+            assert run_flows(running, lambda: False)
+    finally:
+        allow(strict_broker.bootstrap)
+
+    assert (
+        f"{topic}-0 is not copied: the source's brokers answer TOPIC_AUTHORIZATION_FAILED" in told
+    )

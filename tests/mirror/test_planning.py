@@ -12,6 +12,7 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.epoch_ends import EpochEnd
+from headrace.kafka.wire.error_codes import error_code
 from headrace.kafka.wire.group_requests import GroupMember
 from headrace.mirror.positions import DISCOVERED, Position
 from headrace.mirror.topic_watch import TopicWatch
@@ -731,6 +732,36 @@ def test_a_partition_whose_leader_is_away_is_left_out_and_said_to_be(flow: TwoCl
 
     assert [{T0: 0}] == [share for share in flow.shares() if share]
     assert flow.planner.seen.are_left_out
+
+
+def test_a_run_that_ends_with_its_work_waits_for_a_leader(flow: TwoClusters):
+    """There may be something to copy in its partition, and nothing else says so."""
+    flow.copy()
+    assert flow.plan().ask_again_after is None
+    flow.source.topics["t"][1].leader = None
+
+    assert 1.0 == flow.plan().ask_again_after
+    assert flow.failure is None
+
+
+def test_a_partition_that_may_not_be_read_any_more_fails_alone(flow: TwoClusters):
+    """Its brokers refuse to say where it ends; others are copied on, and it is looked at again every five minutes."""
+    flow.copy()
+    flow.source.topics["t"][1].error = error_code(29)
+
+    assert not flow.shares()
+    assert flow.failure is not None
+    assert (
+        "t-1 is not copied: the source's brokers answer TOPIC_AUTHORIZATION_FAILED" in flow.failure
+    )
+    assert "Grant this client Read and Describe on the topic. It is tried again" in flow.failure
+    flow.source.topics["t"][0].end += 5
+    assert [{T0: 50}] == [share for share in flow.shares() if share]
+
+    flow.source.topics["t"][1].error = None
+    flow.clock.now += 300
+    assert [{T0: 50}, {T1: 20}] == flow.shares()
+    assert flow.failure is None
 
 
 def test_a_remote_partition_whose_leader_is_away_is_told_of_once(

@@ -34,6 +34,7 @@ LISTENERS: Final = "listeners"
 _SLOTS: Final = "headrace.slots"
 _STATE_FILE: Final = "state.file"
 _EXACTLY_ONCE: Final = "exactly.once.source.support"
+_MASKED: Final = "rest.mask.passwords"
 _INTERNAL_REST: Final = "dedicated.mode.enable.internal.rest"
 # All flows have one Spark session, and one process.
 _FOR_ALL: Final = (_SLOTS, "spark.", "plugin.", _STATE_FILE)
@@ -184,7 +185,8 @@ def worker_props(flow: Flow, shared: Mapping[str, str]) -> tuple[dict[str, str],
     misplaced = [(key, _misplaced(key)) for key in given if key.startswith(_FOR_ALL)]
     if misplaced:
         raise ConfigError(misplaced)
-    props = {**shared, **given}
+    # The connectors have the logins of both clusters from the file, where no one means to show them.
+    props = {_MASKED: "true", **shared, **given}
     left_out = unsupported_keys(props)
     if props.get(_EXACTLY_ONCE, "").strip().lower() == "preparing":
         left_out |= {_EXACTLY_ONCE}

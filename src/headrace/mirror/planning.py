@@ -34,6 +34,7 @@ from headrace.mirror.starts import (
     StartRules,
     Stop,
     StoppedPartitions,
+    refused,
     said_by_topic,
 )
 from headrace.mirror.subscription import REPORTED, restored
@@ -43,6 +44,8 @@ _log = logging.getLogger(__name__)
 
 # As often as discovery looks by default: whoever copies is planned anew for it.
 _LOOK_AGAIN_SECONDS: Final = 300.0
+# A leader is elected within seconds; a run that ends with its work waits for it.
+_ASKED_AGAIN_AFTER: Final = 1.0
 
 
 class Stored(NamedTuple):
@@ -203,12 +206,13 @@ class FlowPlanner:
         ends = self._source.readable_ends(positions)
         # An end below a position is looked into: records may be lost, or a transaction be open before a start.
         is_moved = any(end != positions[place].next for place, end in ends.items())
-        if self._has_compared and not is_moved:
-            return Plan()
+        if self._has_compared and not (is_moved or self._source.refused):
+            return self._nothing()
         logs = self._source.logs(positions)
         starts = {
             place: self._rules.resumed(place, positions[place], log) for place, log in logs.items()
         }
+        starts |= {place: refused(place, each) for place, each in self._source.refused.items()}
         changes = self._changes(splits, found, starts)
         if changes:
             return Plan(offsets=changes)
@@ -217,9 +221,13 @@ class FlowPlanner:
         self._see(are_left_out=any(place not in logs for place in going))
         copied = [place for place in going if place in logs]
         if not any(place in ends and ends[place] > positions[place].next for place in copied):
-            return Plan()
+            return self._nothing()
         self._has_shared = True
         return Plan(shares=self._shares(sorted(copied), found, slots), followed=True)
+
+    def _nothing(self) -> Plan:
+        """There is nothing to read now, as far as the source's brokers have said."""
+        return Plan(ask_again_after=_ASKED_AGAIN_AFTER if self._source.silent else None)
 
     def _stays_stopped(self, place: TopicPartition) -> bool:
         """Whether *place* has stopped, and is not to be looked at again yet."""

@@ -18,8 +18,10 @@ from headrace.kafka.wire.cluster import (
     Cluster,
     ClusterMetadata,
     IsolationLevel,
+    ListedOffset,
 )
 from headrace.kafka.wire.epoch_ends import EpochEnds, epoch_ends
+from headrace.kafka.wire.error_codes import ErrorCode, Reaction
 from headrace.mirror.filters import CopiedTopics
 from headrace.mirror.positions import Position
 from headrace.mirror.starts import SourceLog
@@ -45,7 +47,8 @@ def topics_of(
 class SourceLogs:
     """Asks the source cluster. Used by one thread; each method raises what the cluster raises.
 
-    Partitions whose leader does not answer now are left out, and logged once.
+    Partitions whose leader does not answer now are left out, and logged once. After ``readable_ends`` *silent* are these, and
+    *refused* those that no retry makes readable, with why.
     """
 
     def __init__(
@@ -62,7 +65,8 @@ class SourceLogs:
         self._seconds = seconds
         self._epoch_ends = epoch_ends
         self._sleep = sleep
-        self._silent = frozenset[TopicPartition]()
+        self.silent = frozenset[TopicPartition]()
+        self.refused: Mapping[TopicPartition, ErrorCode] = {}
 
     @property
     def cluster_id(self) -> str | None:
@@ -91,10 +95,13 @@ class SourceLogs:
 
     def readable_ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Up to where each of *places* can be read now: by default the last stable offset."""
-        wanted = dict.fromkeys(places, LATEST)
-        found = self._offsets(wanted, self._isolation)
-        self._report_silent(wanted.keys() - found.keys())
-        return found
+        listed = self._listed(dict.fromkeys(places, LATEST), self._isolation)
+        errors = {place: each.error for place, each in listed.items() if each.error is not None}
+        self.refused = {
+            place: error for place, error in errors.items() if error.reaction is Reaction.FAIL
+        }
+        self._report_silent(errors.keys() - self.refused.keys())
+        return _offsets_in(listed)
 
     def logs(self, positions: Mapping[TopicPartition, Position]) -> dict[TopicPartition, SourceLog]:
         """The log of each partition in *positions*, for a comparison with them."""
@@ -143,19 +150,27 @@ class SourceLogs:
     def _offsets(
         self, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel
     ) -> dict[TopicPartition, int]:
+        return _offsets_in(self._listed(wanted, isolation))
+
+    def _listed(
+        self, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel
+    ) -> Mapping[TopicPartition, ListedOffset]:
         if not wanted:
             return {}
-        found = self._cluster.list_offsets(wanted, self._deadline(), isolation=isolation)
-        return {place: each.offset for place, each in found.items() if each.offset is not None}
+        return self._cluster.list_offsets(wanted, self._deadline(), isolation=isolation)
 
     def _report_silent(self, places: AbstractSet[TopicPartition]) -> None:
-        if places - self._silent:
+        if places - self.silent:
             _log.warning(
                 "The source's brokers do not say now where the logs of %s end, such as %s; copying goes on when they do.",
                 counted(len(places), "partition"),
                 min(places),
             )
-        self._silent = frozenset(places)
+        self.silent = frozenset(places)
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)
+
+
+def _offsets_in(listed: Mapping[TopicPartition, ListedOffset]) -> dict[TopicPartition, int]:
+    return {place: each.offset for place, each in listed.items() if each.offset is not None}

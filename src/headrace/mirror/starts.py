@@ -19,6 +19,7 @@ from headrace.connect.partition import OffsetValue
 from headrace.discovery.findings import counted, listed
 from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.epoch_ends import EpochEnd
+from headrace.kafka.wire.error_codes import ErrorCode
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig
 
@@ -309,6 +310,16 @@ class StoppedPartitions:
         topics = [(self.topics[each], 1) for each in sorted(self.topics)]
         sentences = [*_first(problems, "partition"), *_first(topics, "topic")]
         return TaskFailedError("\n".join(sentences)) if sentences else None
+
+
+def refused(place: TopicPartition, error: ErrorCode) -> Stop:
+    """Do not copy *place*, of which the source's brokers do not say where it ends, for the reason *error*."""
+    sentences = (
+        f"{place} is not copied: the source's brokers answer {error.name} when they are asked where it ends.",
+        error.advice,
+        "It is tried again every five minutes.",
+    )
+    return Stop(" ".join(filter(None, sentences)))
 
 
 def said_by_topic(said: Mapping[TopicPartition, tuple[str, str | None]]) -> list[tuple[str, int]]:
