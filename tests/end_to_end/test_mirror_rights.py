@@ -213,5 +213,6 @@ def test_a_run_that_may_not_see_the_source_any_more_fails(
         allow(strict_broker.bootstrap)
 
     assert (
-        f"{topic}-0 is not copied: the source's brokers answer TOPIC_AUTHORIZATION_FAILED" in told
+        f"{topic}-0 is not copied: the source's brokers answer TOPIC_AUTHORIZATION_FAILED"
+        in caplog.text
     )

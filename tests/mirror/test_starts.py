@@ -18,13 +18,13 @@ from headrace.mirror.positions import Flow, Position
 from headrace.mirror.settings import RecordsLostConfig
 from headrace.mirror.starts import (
     Begin,
+    Fail,
+    FailedPartitions,
     RemotePartition,
     Resume,
     SourceLog,
     Start,
     StartRules,
-    Stop,
-    StoppedPartitions,
     said_by_topic,
 )
 
@@ -53,13 +53,13 @@ def resumed(position: Position, log: SourceLog, **settings: str) -> Start:
 def at(start: Start) -> Position:
     """The position that *start* goes on at, with something told."""
     assert isinstance(start, Resume)
-    assert start.told, "it is to be told"
+    assert start.warning, "it is to be told"
     return start.position
 
 
 def problem(start: Start) -> str:
     """Why nothing is read."""
-    assert isinstance(start, Stop)
+    assert isinstance(start, Fail)
     return start.problem
 
 
@@ -233,7 +233,7 @@ def test_without_a_position_and_with_records_at_the_target_it_stops():
     assert "mirror.on.expired" in said
     start = rules(expired="continue").without(PLACE, found)
     assert isinstance(start, Begin)
-    assert start.told
+    assert start.warning
 
 
 def test_an_entry_of_someone_else_stops_or_is_taken_over():
@@ -253,24 +253,24 @@ def test_an_entry_of_someone_else_stops_or_is_taken_over():
 )
 def test_many_partitions_are_told_by_the_first_few(stopping: int, others: str):
     """Each has a line."""
-    stopped = StoppedPartitions(topics={"u": "u is gone."})
+    failed = FailedPartitions(topics={"u": "u is gone."})
     places = [TopicPartition("t", each) for each in range(stopping)]
-    stopped.note({each: Stop(f"{each} stops.") for each in places}, {})
+    failed.note({each: Fail(f"{each} stops.") for each in places}, {})
 
     shown = [f"{each} stops." for each in places[:5]]
     expected = [*shown, f"Nor is anything copied of {others}.", "u is gone."]
-    assert expected == str(stopped.failure()).splitlines()
+    assert expected == str(failed.failure()).splitlines()
 
 
 def test_a_topic_made_again_is_told_of_once() -> None:
     """With its partitions; another topic has a sentence of its own, and a single partition its own command."""
-    stopped, log = StoppedPartitions(), LOG._replace(topic_id=NEW)
+    failed, log = FailedPartitions(), LOG._replace(topic_id=NEW)
     places = [TopicPartition("orders", each) for each in range(100)]
     alone = TopicPartition("users", 0)
     starts = {each: rules().resumed(each, AT, log) for each in (*places, alone)}
-    stopped.note(starts, dict.fromkeys(starts, AT))
+    failed.note(starts, dict.fromkeys(starts, AT))
 
-    said = str(stopped.failure())
+    said = str(failed.failure())
     assert 1 == said.count("The topic orders was deleted and created again")
     assert "Its partitions 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 90 more are not copied until" in said
     command = COMMAND.replace("3", "PARTITION", 1)
@@ -292,7 +292,7 @@ def test_that_a_topic_made_again_is_gone_on_with_is_told_once(policy: str, goes_
     log = LOG._replace(topic_id=NEW)
     starts = [rules(recreated=policy).resumed(PLACE, AT._replace(next=at), log) for at in (50, 60)]
     told = {
-        PLACE._replace(partition=number): (each.told or "", each.of_topic)
+        PLACE._replace(partition=number): (each.warning or "", each.of_topic)
         for number, each in enumerate(starts)
         if isinstance(each, Resume)
     }
@@ -306,11 +306,11 @@ def test_that_a_topic_made_again_is_gone_on_with_is_told_once(policy: str, goes_
 def test_a_partition_has_stopped_until_it_is_resolved_or_its_position_is_changed():
     """Or nobody wants it copied any more."""
     resolved, moved, unwanted, same = (TopicPartition("t", each) for each in range(4))
-    stopped = StoppedPartitions()
+    failed = FailedPartitions()
     positions = {moved: Position(1), same: Position(1)}
-    stopped.note(dict.fromkeys((resolved, moved, unwanted, same), Stop("It stops.")), positions)
+    failed.note(dict.fromkeys((resolved, moved, unwanted, same), Fail("It stops.")), positions)
 
-    stopped.note({resolved: Resume(Position(3))}, {resolved: Position(3)})
-    stopped.keep({resolved, moved, same}, {**positions, moved: Position(2)})
+    failed.note({resolved: Resume(Position(3))}, {resolved: Position(3)})
+    failed.keep({resolved, moved, same}, {**positions, moved: Position(2)})
 
-    assert [same] == [each for each in (resolved, moved, unwanted, same) if each in stopped]
+    assert [same] == [each for each in (resolved, moved, unwanted, same) if each in failed]

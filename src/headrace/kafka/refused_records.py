@@ -154,7 +154,7 @@ def _anew(records: pa.Table, batch: UnstampedBatch, place: TopicPartition) -> Pr
 
 
 def without_tolerance(damage: CorruptBatchError, last: int) -> str:
-    """Why a partition is not read on behind a damaged batch, which says of itself that it ends with the offset *last*."""
+    """Why a partition is not read on after a damaged batch, which says of itself that it ends with the offset *last*."""
     return (
         f"{damage} With errors.tolerance=all it is passed over, up to its last offset {last}, with a dead letter or a line in the "
         "log."
@@ -173,7 +173,7 @@ def refused_unsent(batches: EncodedBatches, error: RefusedError, reached: int) -
     """What of *batches*, which are sent up to the source offset *reached*, comes before the records of *error*, these, and the rest.
 
     Raises *error* where it does not say which records it is about, or where some of a damaged batch are sent: no position that
-    could be committed lies behind them.
+    could be committed lies after them.
     """
     index = _index(batches, error.offset)
     if index is None:

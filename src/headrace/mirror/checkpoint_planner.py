@@ -91,7 +91,7 @@ class CheckpointPlanner:
         self._refresh_at: float | None = now
         self._emit_at = _first(config.emit_seconds, now)
         self._commit_at = _first(config.sync_offsets_seconds, now)
-        self._told = set[str]()
+        self._warned = set[str]()
         self._followed = [*self._made()]
 
     def plan(self) -> Plan:
@@ -187,7 +187,7 @@ class CheckpointPlanner:
         for columns in followed.tail.read(deadline):
             for error in followed.take(columns):
                 topic = followed.tail.topic
-                self._tell(
+                self._warn(
                     f"The topic {topic} has a record that is none of a mirror: {error} It is left out, and others of this "
                     "topic are without being logged.",
                     once=topic,
@@ -298,7 +298,7 @@ class CheckpointPlanner:
             self._target.commit_entries(group, entries, deadline)
         except TaskFailedError as error:
             # A consumer may just have joined, or this client may not write for this group: others have no part in it.
-            self._tell(f"The offsets of the group {group!r} were not moved on the target: {error}")
+            self._warn(f"The offsets of the group {group!r} were not moved on the target: {error}")
 
     def _existing(self, found: Iterable[Checkpoint], deadline: Deadline) -> Iterator[Checkpoint]:
         """Those of partitions that the target has: for others nothing can be committed."""
@@ -321,11 +321,11 @@ class CheckpointPlanner:
     def _next(self, seconds: float | None) -> float | None:
         return None if seconds is None else self._clock() + seconds
 
-    def _tell(self, sentence: str, *, once: str | None = None) -> None:
-        """Log *sentence*, unless it has been, or another one that is told *once*."""
+    def _warn(self, sentence: str, *, once: str | None = None) -> None:
+        """Log *sentence*, unless it has been, or another one that is logged *once*."""
         what = once or sentence
-        if what not in self._told:
-            self._told.add(what)
+        if what not in self._warned:
+            self._warned.add(what)
             _log.warning("Connector %s: %s", self._config.name, sentence)
 
 

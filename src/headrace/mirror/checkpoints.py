@@ -46,7 +46,7 @@ def translated(
 
 
 def is_news(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
-    """Whether *checkpoint* is to be written behind the *last* one that is written of the same.
+    """Whether *checkpoint* is to be written after the *last* one that is written of the same.
 
     A group that has gone back is followed; otherwise one that says less, by a worse translation, is not.
     """

@@ -45,7 +45,7 @@ def encoded_batches(answer: FetchedRecords, copied: Copied) -> Iterator[EncodedB
     """The committed batches in *answer*, unopened; without one where it has only markers, or aborted batches.
 
     One piece for each leader epoch, since the offsets of a piece share it. Raises
-    :class:`~headrace.kafka.batches.errors.CorruptBatchError` behind the pieces before the damage; what is handed on is not
+    :class:`~headrace.kafka.batches.errors.CorruptBatchError` after the pieces before the damage; what is handed on is not
     looked into here.
     """
     try:
@@ -111,7 +111,7 @@ def without_batches(copied: Copied) -> EncodedBatches:
 def source_batches(answer: FetchedRecords, copied: Copied, how: Decoding) -> Iterator[SourceBatch]:
     """The committed records in *answer*, decoded; *how* has to have their headers.
 
-    Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` behind the records before the damage.
+    Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` after the records before the damage.
     """
     assert how.with_headers
     found = decoded(

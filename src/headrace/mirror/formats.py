@@ -1,7 +1,7 @@
 """The bytes of the mirror's own records: MirrorMaker's heartbeats, checkpoints and offset syncs, and offset ranges.
 
 All numbers are big-endian; a text is its length in two bytes and UTF-8. Values begin with a version, those of offset syncs
-aside. Reading raises ``ValueError`` with a sentence for bytes that are something else; bytes behind the last field are
+aside. Reading raises ``ValueError`` with a sentence for bytes that are something else; bytes after the last field are
 ignored, as Kafka's own structures do.
 """
 
@@ -96,7 +96,7 @@ class OffsetSync(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """That *records* records from *upstream* on, without a gap, are at *downstream* and behind it of the remote partition.
+    """That *records* records from *upstream* on, without a gap, are at *downstream* and after it of the remote partition.
 
     *topic* and *partition* are the source's.
     """
@@ -109,12 +109,12 @@ class OffsetRange(NamedTuple):
 
     @property
     def upstream_end(self) -> int:
-        """The source offset behind the last record."""
+        """The source offset after the last record."""
         return self.upstream + self.records
 
     @property
     def downstream_end(self) -> int:
-        """The target offset behind the last record."""
+        """The target offset after the last record."""
         return self.downstream + self.records
 
     def encoded(self) -> RecordBytes:

@@ -137,13 +137,13 @@ class OffsetRangeStore:
     def translated(self, place: TopicPartition, upstream: int) -> int | None:
         """Where on the target a group goes on whose next offset of *place* on the source is *upstream*.
 
-        ``None`` for an offset before all known runs. One behind them all is translated to their end.
+        ``None`` for an offset before all known runs. One after them all is translated to their end.
         """
         runs = self._runs.get(place)
         return None if runs is None else runs.translated(upstream)
 
     def end(self, place: TopicPartition) -> int | None:
-        """The source offset behind the last run of *place*; ``None`` without one."""
+        """The source offset after the last run of *place*; ``None`` without one."""
         runs = self._runs.get(place)
         return None if runs is None else runs.end()
 
@@ -180,7 +180,7 @@ class _Runs:
         self._count.append(found.records)
 
     def is_before(self, found: RangeColumns) -> bool:
-        """Whether all of *found*, whose offsets grow, are behind the last run."""
+        """Whether all of *found*, whose offsets grow, are after the last run."""
         if not self._upstream:
             return True
         upstream, downstream = self._end()
@@ -232,6 +232,6 @@ class _Runs:
             del column[length:]
 
     def _end(self) -> tuple[int, int]:
-        """The offsets behind the last run, on both sides."""
+        """The offsets after the last run, on both sides."""
         count = self._count[-1]
         return self._upstream[-1] + count, self._downstream[-1] + count

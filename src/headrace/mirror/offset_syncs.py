@@ -54,7 +54,7 @@ class OffsetSyncStore:
             if sync.upstream == upstream:
                 return sync.downstream
             if sync.upstream < upstream:
-                # Of records behind the synced one only the order is known.
+                # Of records after the synced one only the order is known.
                 return sync.downstream + 1
         return None
 
@@ -66,7 +66,7 @@ class OffsetSyncStore:
 def updated(slots: Sequence[OffsetSync], new: OffsetSync) -> Sequence[OffsetSync]:
     """The slots after *new*, whose upstream offset is not before that of ``slots[0]``. Pure.
 
-    What holds afterwards: slot 0 is the newest sync. A slot ``j`` behind a slot ``i`` with another sync is of a record that
+    What holds afterwards: slot 0 is the newest sync. A slot ``j`` after a slot ``i`` with another sync is of a record that
     is earlier by at most ``2**j - 2**i`` (so that precision is known) and at least ``2**(i-2)`` (so that syncs are spread
     out). Syncs further back stay where they are as long as that allows.
     """
@@ -104,22 +104,22 @@ class _Candidates:
                 return self._best
 
     def _is_repeated(self) -> bool:
-        behind = self._next + 1
-        return behind < SLOTS and self._old[self._next] is self._old[behind]
+        after = self._next + 1
+        return after < SLOTS and self._old[self._next] is self._old[after]
 
 
 def _is_near(newer: OffsetSync, older: OffsetSync, index: int) -> bool:
-    """Whether *older* may be in slot *index*, behind *newer* in the one before."""
+    """Whether *older* may be in slot *index*, after *newer* in the one before."""
     return newer is older or newer.upstream <= older.upstream + 2**index - 2 ** (index - 1)
 
 
 def _is_apart(newer: OffsetSync, older: OffsetSync, index: int) -> bool:
-    """Whether *newer* in slot *index* is far enough from *older* behind it."""
+    """Whether *newer* in slot *index* is far enough from *older* after it."""
     return newer is older or newer.upstream >= older.upstream + 2 ** max(index - 2, 0)
 
 
 def _has_room(sync: OffsetSync, result: Sequence[OffsetSync], index: int) -> bool:
-    """Whether *sync* in slot *index* is far enough from what the slot behind it has."""
+    """Whether *sync* in slot *index* is far enough from what the slot after it has."""
     return index + 1 == SLOTS or _is_apart(sync, result[index + 1], index)
 
 
@@ -132,7 +132,7 @@ class SyncedPartition:
 
     def __init__(self, place: TopicPartition, *, lag_max: int) -> None:
         self._place = place
-        # The next offset behind a synced one is known anyway; a sync for each record is the most there can be.
+        # The next offset after a synced one is known anyway; a sync for each record is the most there can be.
         self._step = max(lag_max, 0) + 1
         self._last_synced: int | None = None
         self._last_upstream = -1
@@ -140,7 +140,7 @@ class SyncedPartition:
         self._delayed: OffsetSync | None = None
 
     def copied(self, upstream: int, downstream: int, count: int = 1) -> OffsetSync | None:
-        """The sync to be written now that *count* records from *upstream* on are at *downstream* and behind it."""
+        """The sync to be written now that *count* records from *upstream* on are at *downstream* and after it."""
         last = downstream + count - 1
         is_due = self._is_due(upstream, downstream)
         if is_due or self._last_synced is None:

@@ -28,12 +28,12 @@ from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import EPOCH, REMOTE
 from headrace.mirror.starts import (
     Begin,
+    Fail,
+    FailedPartitions,
     RemotePartition,
     Resume,
     Start,
     StartRules,
-    Stop,
-    StoppedPartitions,
     refused,
     said_by_topic,
 )
@@ -59,7 +59,7 @@ class Stored(NamedTuple):
 class Seen(NamedTuple):
     """What a plan is about: the *topics* that are copied, with their ids and numbers of partitions.
 
-    At *due_at* by the planner's clock positions have to be committed again, or what has stopped compared again. Partitions
+    At *due_at* by the planner's clock positions have to be committed again, or what has failed compared again. Partitions
     *are_left_out* whose leaders did not answer.
     """
 
@@ -123,7 +123,7 @@ class FlowPlanner:
         self._reported: dict[TopicPartition, tuple[str, str | None]] = {}
         self._removed: dict[str, str] = {}
         self._lacks_beginning = set[TopicPartition]()
-        self._stopped = StoppedPartitions()
+        self._failed = FailedPartitions()
         self._just_failed = frozenset[TopicPartition]()
         self._seen = Seen()
         self._known: Mapping[SourcePartition, SourceOffset] = {}
@@ -139,7 +139,7 @@ class FlowPlanner:
 
         Starts, and positions that the rules move, are stored before anything is copied: a plan does one of the two. All
         partitions are compared with the source whenever copying begins, and copied until another plan is due. Those that the
-        rules stop are left out, and are the plan's failure. Raises :class:`~headrace.connect.errors.TaskFailedError` when
+        rules fail are left out, and are the plan's failure. Raises :class:`~headrace.connect.errors.TaskFailedError` when
         nothing is left to copy, once everything else is stored.
         """
         try:
@@ -157,7 +157,7 @@ class FlowPlanner:
             {split.place: split for split in enumerator.unassigned()}, found
         )
         self._note_unreadable(request.failed, found)
-        if self._stopped.keep(splits, found.positions):
+        if self._failed.keep(splits, found.positions):
             self._has_compared = False
         begun = self._begun(splits, found, request.unnamed)
         self._before |= found.positions
@@ -169,8 +169,8 @@ class FlowPlanner:
         plan = Plan(offsets=changes) if changes else self._copied(splits, found, request.slots)
         if self._has_compared and not plan.offsets:
             self._report_recovered(splits)
-        failure = self._stopped.failure()
-        is_all = all(place in self._stopped for place in splits)
+        failure = self._failed.failure()
+        is_all = all(place in self._failed for place in splits)
         if failure is not None and is_all and not (plan.offsets or plan.has_work()):
             raise failure
         return replace(plan, failure=failure)
@@ -185,8 +185,8 @@ class FlowPlanner:
         }
         self._just_failed = frozenset(errors)
         for place, error in errors.items():
-            stop = self._rules.unreadable(place, error)
-            self._stopped.note_unreadable(place, found.positions.get(place), stop)
+            fail = self._rules.unreadable(place, error)
+            self._failed.note_unreadable(place, found.positions.get(place), fail)
 
     def _read(self, offsets: KnownOffsets) -> Stored:
         """What is stored; while that has not changed, it is the same object."""
@@ -199,7 +199,7 @@ class FlowPlanner:
         self, splits: Mapping[TopicPartition, PartitionSplit], found: Stored, slots: int
     ) -> Plan:
         """All partitions, if there is anything to read in one of them; or positions that have to be moved first."""
-        considered = [place for place in splits if not self._stays_stopped(place)]
+        considered = [place for place in splits if not self._stays_failed(place)]
         positions = {
             place: found.positions[place] for place in considered if place in found.positions
         }
@@ -217,7 +217,7 @@ class FlowPlanner:
         if changes:
             return Plan(offsets=changes)
         self._has_compared = True
-        going = [place for place in considered if self._stopped.may_be_tried(place)]
+        going = [place for place in considered if self._failed.may_be_tried(place)]
         self._see(are_left_out=any(place not in logs for place in going))
         copied = [place for place in going if place in logs]
         if not any(place in ends and ends[place] > positions[place].next for place in copied):
@@ -229,9 +229,9 @@ class FlowPlanner:
         """There is nothing to read now, as far as the source's brokers have said."""
         return Plan(ask_again_after=_ASKED_AGAIN_AFTER if self._source.silent else None)
 
-    def _stays_stopped(self, place: TopicPartition) -> bool:
-        """Whether *place* has stopped, and is not to be looked at again yet."""
-        return place in self._just_failed or (self._has_compared and place in self._stopped)
+    def _stays_failed(self, place: TopicPartition) -> bool:
+        """Whether *place* has failed, and is not to be looked at again yet."""
+        return place in self._just_failed or (self._has_compared and place in self._failed)
 
     def explained(self, request: PlanRequest) -> Iterator[Explained]:
         """What plans would do with each partition that is copied now; nothing is created or stored."""
@@ -254,7 +254,7 @@ class FlowPlanner:
             if place in logs:
                 start = self._rules.resumed(place, positions[place], logs[place])
             at = start.position.next if isinstance(start, Resume) else splits[place].start
-            problem = start.problem if isinstance(start, Stop) else None
+            problem = start.problem if isinstance(start, Fail) else None
             yield Explained(
                 name=str(place),
                 slots=() if problem else (owners[place],),
@@ -292,8 +292,8 @@ class FlowPlanner:
         self._seen = self._seen._replace(topics=topics, are_left_out=are_left_out)
 
     def _note_due(self) -> None:
-        """Say when another plan is due, after each one: what has stopped is looked at again, whatever else moves."""
-        if not self._stopped:
+        """Say when another plan is due, after each one: what has failed is looked at again, whatever else moves."""
+        if not self._failed:
             self._look_again_at = None
         elif self._look_again_at is None:
             self._look_again_at = self._clock() + _LOOK_AGAIN_SECONDS
@@ -338,7 +338,7 @@ class FlowPlanner:
         for topic in topics:
             self._removed.pop(topic, None)
         problems = {topic: each.problem for topic, each in lacking.items()}
-        self._stopped.topics = {**self._removed, **problems}
+        self._failed.topics = {**self._removed, **problems}
         return {
             place: split
             for place, split in splits.items()
@@ -375,7 +375,7 @@ class FlowPlanner:
         remote = {
             place: self._remote(place)
             for place in splits
-            if place not in found.positions and not self._stays_stopped(place)
+            if place not in found.positions and not self._stays_failed(place)
         }
         ends = self._target.ends(remote.values())
         others = {TopicPartition(*each.place): each for each in unnamed}
@@ -393,9 +393,9 @@ class FlowPlanner:
         found: Stored,
         starts: Mapping[TopicPartition, Start],
     ) -> dict[SourcePartition, SourceOffset]:
-        """The positions that are to be stored before anything is copied. Logs what the rules say, and notes who stops."""
+        """The positions that are to be stored before anything is copied. Logs what the rules say, and notes who fails."""
         self._report(starts, splits)
-        self._stopped.note(starts, found.positions)
+        self._failed.note(starts, found.positions)
         changes = dict[SourcePartition, SourceOffset]()
         for place, start in starts.items():
             position = None
@@ -422,9 +422,9 @@ class FlowPlanner:
     ) -> None:
         """Log what the rules say, once for as long as they say it of a partition; *places* are all that are copied."""
         said = {
-            place: (each.told, each.of_topic)
+            place: (each.warning, each.of_topic)
             for place, each in starts.items()
-            if not isinstance(each, Stop) and each.told is not None
+            if not isinstance(each, Fail) and each.warning is not None
         }
         new = {place: each for place, each in said.items() if self._reported.get(place) != each}
         for sentence, _ in said_by_topic(new):
@@ -437,7 +437,7 @@ class FlowPlanner:
         self._reported = others | said
 
     def _report_recovered(self, places: Collection[TopicPartition]) -> None:
-        recovered = self._stopped.recovered(places)
+        recovered = self._failed.recovered(places)
         if recovered:
             _log.info("Copied again, after an error had stopped it: %s.", listed(recovered))
 

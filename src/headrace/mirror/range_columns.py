@@ -77,7 +77,7 @@ def _of_usual_form(columns: pa.RecordBatch) -> Sequence[RangeColumns] | None:
         places = [OffsetRange.place_of(each) for each in encoded.dictionary.to_pylist()]
     except ValueError:
         return None
-    # A key with more behind its last field is another one of the same partition.
+    # A key with more after its last field is another one of the same partition.
     if not is_usual.all() or len({*places}) < len(places):
         return None
     indices = encoded.indices.to_numpy(zero_copy_only=False)

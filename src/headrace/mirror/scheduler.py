@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 60.0
 # While a cluster is away, sentences differ in what was asked.
-_TELL_SECONDS: Final = 600.0
+_REPORT_SECONDS: Final = 600.0
 
 
 class Scheduled(NamedTuple):
@@ -58,7 +58,7 @@ class Scheduler:
         self._closed = closed
         self._clock = clock
         self._stopping = threading.Event()
-        self._told: dict[str, tuple[str, float]] = {}
+        self._reported: dict[str, tuple[str, float]] = {}
         self._thread = connector_thread(f"{connector} jobs", self._run)
 
     def start(self) -> None:
@@ -86,21 +86,21 @@ class Scheduler:
         try:
             job.run()
         except Exception as error:  # noqa: BLE001 (one job must not end the others)
-            self._tell(job, error)
+            self._report(job, error)
             again = min(again or _AGAIN_SECONDS, _AGAIN_SECONDS)
         else:
-            if self._told.pop(job.what, None) is not None:
+            if self._reported.pop(job.what, None) is not None:
                 _log.info("Connector %s: %s succeeded after all", self._connector, job.what)
         if again is None:
             del due[job.what]
         else:
             due[job.what] = self._clock() + again
 
-    def _tell(self, job: Scheduled, error: Exception) -> None:
-        told, at = self._told.get(job.what, ("", -_TELL_SECONDS))
+    def _report(self, job: Scheduled, error: Exception) -> None:
+        reported, at = self._reported.get(job.what, ("", -_REPORT_SECONDS))
         reason, now = str(error) or repr(error), self._clock()
-        if not told or (told != reason and now >= at + _TELL_SECONDS):
-            self._told[job.what] = reason, now
+        if not reported or (reported != reason and now >= at + _REPORT_SECONDS):
+            self._reported[job.what] = reason, now
             _log.warning(
                 "Connector %s: %s failed, and is tried again: %s",
                 self._connector,

@@ -51,8 +51,8 @@ from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
 from headrace.mirror.target import MirrorTarget, TargetClients
+from headrace.mirror.topic_sync import topic_sync
 from headrace.mirror.topic_watch import TopicWatch
-from headrace.mirror.upkeep import upkeep
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class MirrorSourceConnector(PlannedConnector):
         self._clusters: list[Cluster] = []
         self._planner = self._planned_by() if self._config.enabled else None
         self._watch: TopicWatch | None = None
-        self._upkeep = upkeep(self._config, self.context.target)
+        self._topic_sync = topic_sync(self._config, self.context.target)
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.mirror.planning.FlowPlanner`; nothing where the flow is not enabled."""
@@ -102,7 +102,7 @@ class MirrorSourceConnector(PlannedConnector):
             self._watch = self._watched(self._planner)
         found = self._planner.plan(request)
         # The topics that it changes exist only after the first plan.
-        self._upkeep.start()
+        self._topic_sync.start()
         return found
 
     def explain(self, request: PlanRequest) -> Iterator[Explained]:
@@ -115,7 +115,7 @@ class MirrorSourceConnector(PlannedConnector):
         watch: TopicWatch | None = getattr(self, "_watch", None)
         if watch is not None:
             watch.stop()
-        scheduled: Scheduler | None = getattr(self, "_upkeep", None)
+        scheduled: Scheduler | None = getattr(self, "_topic_sync", None)
         if scheduled is not None:
             scheduled.stop()
         for each in getattr(self, "_clusters", ()):
@@ -160,7 +160,7 @@ class MirrorSourceConnector(PlannedConnector):
         try:
             partitions, ends = _known_at(source, positions)
         except (RetriableError, TaskFailedError) as error:
-            # Offsets may be given before the source is there, and what is wrong with it is told when it is read.
+            # Offsets may be given before the source is there, and what is wrong with it is reported when it is read.
             _log.info("Offsets are not compared with the source: %s", error)
             return
         finally:
@@ -187,7 +187,7 @@ class MirrorSourceConnector(PlannedConnector):
     def lag(
         self, props: Mapping[str, str], offsets: Mapping[SourcePartition, SourceOffset]
     ) -> Mapping[SourcePartition, int]:
-        """The source offsets behind each position, records or not."""
+        """The source offsets after each position, records or not."""
         config, flow = MirrorSourceConfig.parse(props), Flow.of(props)
         cluster = source_cluster(config)
         try:

@@ -32,9 +32,9 @@ from headrace.mirror.fetched import (
     source_batches,
     without_batches,
 )
-from headrace.mirror.offset_notes import OffsetNotes
 from headrace.mirror.positions import Flow, Position
 from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.translation_records import TranslationRecords
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class MirrorSourceTask(SourceTask):
             self._copied[place] = copied
             self._epochs[place] = _epoch(split)
         self._cluster = source_cluster(settings, task=self.context.task)
-        self._notes = OffsetNotes(settings, self._cluster, task=self.context.task)
+        self._translation = TranslationRecords(settings, self._cluster, task=self.context.task)
         self._fetcher = Fetcher(
             self._cluster,
             [_range(place, each.position) for place, each in self._copied.items()],
@@ -91,23 +91,23 @@ class MirrorSourceTask(SourceTask):
         return self._fetcher.is_settled
 
     def update_offsets(self, offsets: Offsets) -> Offsets | None:
-        """Where markers, and what was aborted, have been passed behind the last decoded records."""
+        """Where markers, and what was aborted, have been passed after the last decoded records."""
         passed, self._passed = self._passed, {}
         return passed or None
 
     def records_of_commit(self, copied: Sequence[CopiedRun]) -> Sequence[BytesRecord]:
         """Where the records of the commit went."""
-        return self._notes.of_commit(copied)
+        return self._translation.of_commit(copied)
 
     def commit(self) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
-        self._notes.committed()
+        self._translation.committed()
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
-        notes: OffsetNotes | None = getattr(self, "_notes", None)
-        if notes is not None:
-            notes.close()
+        translation: TranslationRecords | None = getattr(self, "_translation", None)
+        if translation is not None:
+            translation.close()
         fetcher: Fetcher | None = getattr(self, "_fetcher", None)
         if fetcher is None:
             return
@@ -172,24 +172,24 @@ class MirrorSourceTask(SourceTask):
         self._answers.extend(found)
 
     def _damaged(self, answer: FetchedRecords, error: CorruptBatchError) -> ConnectError:
-        """The error for a batch of *answer* that cannot be decoded; where it may be passed over, the next poll goes on behind it."""
+        """The error for a batch of *answer* that cannot be decoded; where it may be passed over, the next poll goes on after it."""
         ends = (each for each in answer.headers if each.last_offset >= error.offset >= 0)
         header = next(ends, None)
         if header is None:
             return self._cannot_read_on(error)
         copied, last = self._copied[answer.place], header.last_offset
-        behind = copied.at(last + 1, last_epoch([header]))
+        after = copied.at(last + 1, last_epoch([header]))
         if not self._tolerates:
             return PartitionError(
                 copied.source,
                 without_tolerance(error, last),
-                source_offset=behind.position.offset,
+                source_offset=after.position.offset,
             )
-        # Which transactions are aborted behind it is answered anew: it may have been the end of one.
-        self._fetcher.add([_range(answer.place, behind.position)])
+        # Which transactions are aborted after it is answered anew: it may have been the end of one.
+        self._fetcher.add([_range(answer.place, after.position)])
         self._reached[answer.place] = last + 1
         refused = RefusedRecords(
-            batches=without_batches(behind),
+            batches=without_batches(after),
             error=error,
             first=max(header.base_offset, answer.fetch_offset),
             last=last,

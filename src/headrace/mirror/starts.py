@@ -1,6 +1,6 @@
 """Where a partition is read from: its position compared with what the source's log, and the remote partition, are now. Pure.
 
-A position that does not fit is reported, never guessed away: by default its partition stops, with a sentence that says what was
+A position that does not fit is reported, never guessed away: by default its partition fails, with a sentence that says what was
 found and which command goes on.
 """
 
@@ -59,31 +59,31 @@ class RemotePartition(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """Read on at *position*, which is stored first if it is not the one that is stored; *told* is to be logged.
+    """Read on at *position*, which is stored first if it is not the one that is stored; *warning* is to be logged.
 
     *of_topic* is said of several partitions of the topic instead, with their numbers where it has :data:`PARTITIONS`.
     """
 
     position: Position
-    told: str | None = None
+    warning: str | None = None
     of_topic: str | None = None
 
 
 class Begin(NamedTuple):
     """It has no position: it starts by the rule for a partition that the first, or a later, discovery has found."""
 
-    told: str | None = None
+    warning: str | None = None
     of_topic: str | None = None
 
 
-class Stop(NamedTuple):
+class Fail(NamedTuple):
     """It is not read until someone decides; *of_topic* as in :class:`Resume`."""
 
     problem: str
     of_topic: str | None = None
 
 
-Start = Resume | Begin | Stop
+Start = Resume | Begin | Fail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class StartRules:
     config: RecordsLostConfig
     command_options: str = ""
 
-    def resumed(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
+    def resumed(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Fail:
         """Where to go on at a stored *position*, given what the *log* is now."""
         config = self.config
         found, key, policy = _other_cluster(place, position, log), "foreign", config.on_foreign
@@ -110,22 +110,22 @@ class StartRules:
         if found is None:
             return self._within(place, position, log)
         if policy == _FAIL:
-            return self._stop(place, found, key, of_topic)
+            return self._fail(place, found, key, of_topic)
         # Epochs of another log say nothing about this one.
         anew = _stamped(position, log)._replace(leader_epoch=None)
         if policy == _RESTART:
-            told = f"{found} It is copied from its beginning, offset {log.log_start}."
+            warning = f"{found} It is copied from its beginning, offset {log.log_start}."
             moved = anew._replace(next=log.log_start)
             begins = f"Its partitions {PARTITIONS} are copied from their beginnings."
-            return Resume(moved, told, of_topic and f"{of_topic} {begins}")
+            return Resume(moved, warning, of_topic and f"{of_topic} {begins}")
         within = self._within(place, anew, log._replace(epoch_end=None))
-        if isinstance(within, Stop):
+        if isinstance(within, Fail):
             return within
-        if within.told is not None:
-            return Resume(within.position, f"{found} {within.told}")
-        told = f"{found} It is read on at offset {within.position.next}."
+        if within.warning is not None:
+            return Resume(within.position, f"{found} {within.warning}")
+        warning = f"{found} It is read on at offset {within.position.next}."
         resumes = f"Its partitions {PARTITIONS} are read on at their positions."
-        return Resume(within.position, told, of_topic and f"{of_topic} {resumes}")
+        return Resume(within.position, warning, of_topic and f"{of_topic} {resumes}")
 
     def without(self, place: TopicPartition, remote: RemotePartition) -> Start:
         """What to do with a *place* that has no position of this flow."""
@@ -136,7 +136,7 @@ class StartRules:
                 f"flow's: it was committed by {writer_of(entry.metadata)}."
             )
             if self.config.on_foreign == _FAIL:
-                return self._stop(place, found, "foreign")
+                return self._fail(place, found, "foreign")
             adopted = Position(max(entry.offset, 0))
             return Resume(adopted, f"{found} {place} is copied from that offset on.")
         if not remote.end or remote.is_shared:
@@ -146,10 +146,10 @@ class StartRules:
             f"offset {remote.end}: the position has expired or was removed, or another program writes there."
         )
         if self.config.on_expired == _FAIL:
-            return self._stop(place, found, "expired")
+            return self._fail(place, found, "expired")
         return Begin(f"{found} It is copied as if it were new.")
 
-    def unreadable(self, place: TopicPartition, error: PartitionError) -> Stop:
+    def unreadable(self, place: TopicPartition, error: PartitionError) -> Fail:
         """Do not copy *place* on, which a task could not read."""
         last = None
         does = (
@@ -158,12 +158,12 @@ class StartRules:
         if error.source_offset is not None:
             after = Position.of(error.source_offset)
             last, does = after.next - 1, f"goes on after it, at offset {after.next}"
-        return Stop(
+        return Fail(
             f"{error} {place} is not copied on from there. It is tried again every five minutes; {self._command(place, last)} "
             f"{does}, {self._when}."
         )
 
-    def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
+    def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Fail:
         at, lost_from = position.next, parting(position, log)
         stamped = _stamped(position, log)
         if position.is_earliest:
@@ -185,25 +185,25 @@ class StartRules:
             return Resume(stamped)
         if self.config.on_lost == _FAIL:
             command = f"{self._command(place, moved.next - 1)} goes on at offset {moved.next}"
-            return Stop(self._decision(f"{found} {place} is", command, "lost"))
+            return Fail(self._decision(f"{found} {place} is", command, "lost"))
         return Resume(moved, f"{found} It is read on at offset {moved.next}.")
 
-    def _stop(
+    def _fail(
         self, place: TopicPartition, found: str, key: str, of_topic: str | None = None
-    ) -> Stop:
+    ) -> Fail:
         """*place* is not copied, and only a user can say where to go on."""
         last = "(LAST stands for the last offset that is not to be copied; -1 copies from the beginning)"
         command = f"{self._command(place)} says where to go on {last}"
         problem = self._decision(f"{found} {place} is", command, key)
         if of_topic is None:
-            return Stop(problem)
+            return Fail(problem)
         command = self._command(place, shown="PARTITION")
         command = f"{command} says for each PARTITION where to go on {last}"
         of_topic = self._decision(f"{of_topic} Its partitions {PARTITIONS} are", command, key)
-        return Stop(problem, of_topic)
+        return Fail(problem, of_topic)
 
     def _decision(self, who: str, command: str, key: str) -> str:
-        """*who* has stopped and what *command* does, with the setting of that *key*."""
+        """*who* has failed and what *command* does, with the setting of that *key*."""
         return f"{who} not copied until someone decides: {command}, {self._when}; mirror.on.{key} says what to do without being asked."
 
     @property
@@ -226,16 +226,16 @@ class StartRules:
         return f"headrace offsets set {options}{self.connector} {source} '{{\"offset\":{offset}}}'"
 
 
-class _Stopped(NamedTuple):
-    """The position that a partition had when it stopped, and why it has."""
+class _Failure(NamedTuple):
+    """The position that a partition had when it failed, and why it has."""
 
     position: Position | None
-    why: Stop
+    why: Fail
 
 
 @dataclass(slots=True)
-class StoppedPartitions:
-    """The partitions that are not copied until someone decides, with the positions that they had when they stopped.
+class FailedPartitions:
+    """The partitions that are not copied until someone decides, with the positions that they had when they failed.
 
     *topics* are those that are gone at the source or on the target, or lack partitions there, by their names at the source, and
     why they are not copied. What a task could not read is found only by trying, among the others, whose tasks end with it for a moment: a
@@ -243,83 +243,85 @@ class StoppedPartitions:
     """
 
     topics: Mapping[str, str] = field(default_factory=dict[str, str])
-    _stops: dict[TopicPartition, _Stopped] = field(default_factory=dict[TopicPartition, _Stopped])
-    _unreadable: dict[TopicPartition, _Stopped] = field(
-        default_factory=dict[TopicPartition, _Stopped]
+    _failures: dict[TopicPartition, _Failure] = field(
+        default_factory=dict[TopicPartition, _Failure]
+    )
+    _unreadable: dict[TopicPartition, _Failure] = field(
+        default_factory=dict[TopicPartition, _Failure]
     )
     _topics_before: frozenset[str] = frozenset()
     _before: frozenset[TopicPartition] = frozenset()
 
     def __bool__(self) -> bool:
         """Whether anything is not copied."""
-        return bool(self._stops or self._unreadable or self.topics)
+        return bool(self._failures or self._unreadable or self.topics)
 
     def __contains__(self, place: TopicPartition) -> bool:
-        return place in self._stops or place in self._unreadable
+        return place in self._failures or place in self._unreadable
 
     def may_be_tried(self, place: TopicPartition) -> bool:
         """Whether nothing but a task's own report speaks against reading *place*."""
-        return place not in self._stops
+        return place not in self._failures
 
     def note(
         self, starts: Mapping[TopicPartition, Start], positions: Mapping[TopicPartition, Position]
     ) -> None:
-        """These partitions have been compared with the clusters: those that stop do, and the others do not any more."""
+        """These partitions have been compared with the clusters: those that fail do, and the others do not any more."""
         for place, start in starts.items():
             position = positions.get(place)
-            if not isinstance(start, Stop):
-                self._stops.pop(place, None)
-            elif place not in self._stops or self._stops[place].position != position:
+            if not isinstance(start, Fail):
+                self._failures.pop(place, None)
+            elif place not in self._failures or self._failures[place].position != position:
                 # The first sentence stays: the ends in it move with the logs.
-                self._stops[place] = _Stopped(position, start)
+                self._failures[place] = _Failure(position, start)
 
-    def note_unreadable(self, place: TopicPartition, position: Position | None, stop: Stop) -> None:
+    def note_unreadable(self, place: TopicPartition, position: Position | None, fail: Fail) -> None:
         """A task could not read *place* on from *position*."""
-        self._unreadable[place] = _Stopped(position, stop)
+        self._unreadable[place] = _Failure(position, fail)
 
     def keep(
         self, places: Collection[TopicPartition], positions: Mapping[TopicPartition, Position]
     ) -> bool:
         """Forget those that are not to be copied any more, and those whose position was changed; returns whether there were any."""
-        before = len(self._stops) + len(self._unreadable)
-        self._stops, self._unreadable = (
+        before = len(self._failures) + len(self._unreadable)
+        self._failures, self._unreadable = (
             {
                 place: each
-                for place, each in stopped.items()
+                for place, each in failed.items()
                 if place in places and each.position == positions.get(place)
             }
-            for stopped in (self._stops, self._unreadable)
+            for failed in (self._failures, self._unreadable)
         )
-        return len(self._stops) + len(self._unreadable) < before
+        return len(self._failures) + len(self._unreadable) < before
 
     def recovered(self, places: Collection[TopicPartition]) -> list[str]:
-        """What of *places* had stopped at the last call and is copied again: topics, and single partitions."""
-        stopped = frozenset((*self._stops, *self._unreadable))
-        copied = [each for each in sorted(places) if each not in stopped]
+        """What of *places* had failed at the last call and is copied again: topics, and single partitions."""
+        failed = frozenset((*self._failures, *self._unreadable))
+        copied = [each for each in sorted(places) if each not in failed]
         again = {each.topic for each in copied} & self._topics_before - self.topics.keys()
         alone = [str(each) for each in copied if each in self._before and each.topic not in again]
-        self._topics_before, self._before = frozenset(self.topics), stopped
+        self._topics_before, self._before = frozenset(self.topics), failed
         return [*sorted(again), *alone]
 
     def failure(self) -> TaskFailedError | None:
-        """The error that says why each of the first few stops, and how many more do: a line for each."""
-        stopped = {**self._unreadable, **self._stops}
+        """The error that says why each of the first few has failed, and how many more have: a line for each."""
+        failed = {**self._unreadable, **self._failures}
         problems = said_by_topic(
-            {place: (each.why.problem, each.why.of_topic) for place, each in stopped.items()}
+            {place: (each.why.problem, each.why.of_topic) for place, each in failed.items()}
         )
         topics = [(self.topics[each], 1) for each in sorted(self.topics)]
         sentences = [*_first(problems, "partition"), *_first(topics, "topic")]
         return TaskFailedError("\n".join(sentences)) if sentences else None
 
 
-def refused(place: TopicPartition, error: ErrorCode) -> Stop:
+def refused(place: TopicPartition, error: ErrorCode) -> Fail:
     """Do not copy *place*, of which the source's brokers do not say where it ends, for the reason *error*."""
     sentences = (
         f"{place} is not copied: the source's brokers answer {error.name} when they are asked where it ends.",
         error.advice,
         "It is tried again every five minutes.",
     )
-    return Stop(" ".join(filter(None, sentences)))
+    return Fail(" ".join(filter(None, sentences)))
 
 
 def said_by_topic(said: Mapping[TopicPartition, tuple[str, str | None]]) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""What a task of the mirror writes down of where records went, beside the records: when, and to which cluster."""
+"""The records that offset translation needs, and when a task of the mirror writes them, and to which cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.mirror.positions import Flow
 from headrace.mirror.settings import MirrorSourceConfig
 
 
-class OffsetNotes:
+class TranslationRecords:
     """Offset ranges go into the commit of their records. Offset syncs, too, if they are on the target; otherwise they follow it.
 
     One thread owns it; *cluster* is a client of the source.

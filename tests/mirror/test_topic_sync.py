@@ -21,7 +21,7 @@ from headrace.kafka.wire.settings import wire_settings
 from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.source_connector import MirrorSourceConnector
 from headrace.mirror.topic_config_sync import settings_differing
-from headrace.mirror.upkeep import TopicSync
+from headrace.mirror.topic_sync import TopicSync
 from headrace.testing.task_runs import LocalConnectorContext, StoredOffsets
 from waiting import until
 

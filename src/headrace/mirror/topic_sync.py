@@ -1,4 +1,4 @@
-"""What the driver of a mirror does at intervals beside copying: topics' settings and ACLs follow those of the source.
+"""What the driver of a mirror does at intervals beside copying: the settings and ACLs of remote topics follow the source's.
 
 It also makes the topic of offset syncs where that is at the source, and sets for how long offset ranges are kept.
 """
@@ -32,8 +32,8 @@ _RANGES_SECONDS: Final = 600.0
 _RETENTION: Final = "retention.ms"
 
 
-def upkeep(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Scheduler:
-    """All of it for one connector; nothing is connected before it starts.
+def topic_sync(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Scheduler:
+    """The jobs of one connector; nothing is connected before it starts.
 
     *worker* says how an admin client of the worker's reaches the cluster that is written to.
     """
@@ -86,7 +86,7 @@ class TopicSync:
         self._target_admin: TopicAdmin | None = None
         self._source_cluster = source_admin_cluster(config, ClientRole.REPLICATION_SOURCE_ADMIN)
         self._target_cluster = target_cluster(config, worker)
-        self._has_told_no_authorizer = False
+        self._has_logged_no_authorizer = False
 
     def sync_configs(self) -> None:
         """Give remote topics the settings of their source topics, as MirrorMaker's ``syncTopicConfigs`` does."""
@@ -114,7 +114,7 @@ class TopicSync:
         deadline = patience(self._config)
         found = topic_acls(self._source_cluster, deadline)
         if found is None:
-            self._tell_no_authorizer()
+            self._log_no_authorizer()
             return
         wanted = remote_acls(found, self._copied)
         if not wanted:
@@ -200,16 +200,16 @@ class TopicSync:
             return {}
         refused = target.set_topic_configs(needed, deadline)
         for topic in needed.keys() - refused.keys():
-            told = (
+            changed = (
                 f"{name}={'the default' if value is None else value}"
                 for name, value in sorted(needed[topic].items())
             )
-            _log.info("Settings of topic %s were changed: %s", topic, ", ".join(told))
+            _log.info("Settings of topic %s were changed: %s", topic, ", ".join(changed))
         return refused
 
-    def _tell_no_authorizer(self) -> None:
-        if not self._has_told_no_authorizer:
-            self._has_told_no_authorizer = True
+    def _log_no_authorizer(self) -> None:
+        if not self._has_logged_no_authorizer:
+            self._has_logged_no_authorizer = True
             _log.info(
                 "Connector %s: the brokers of the source have no authorizer, so that there are no ACLs for remote topics. They are "
                 "not looked for with sync.topic.acls.enabled=false.",
