@@ -77,7 +77,7 @@ class TransactionCoordinator:
         A call whose answer was lost may be repeated. Raises :class:`~headrace.connect.errors.FencedError` when
         another producer has taken the id.
         """
-        doing = f"InitProducerId of {transactional_id!r}, which proves whose it is"
+        doing = f"InitProducerId of {transactional_id!r} (which proves whose it is)"
         return self._retried(
             lambda cluster: self._init(cluster, transactional_id, current, deadline),
             doing,
