@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from discovery.cluster_double import Log
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.deadline import Deadline
 from headrace.mirror.checkpoint_planner import CheckpointPlanner
 from headrace.mirror.settings import MirrorCheckpointConfig
 from headrace.mirror.topic_tail import TopicTail
@@ -52,3 +53,30 @@ def test_records_that_are_none_of_a_mirror_are_told_once_for_their_topic(
     planner.plan()
 
     assert 1 == caplog.text.count(f"The topic {TOPIC} has a record that is none of a mirror")
+
+
+def test_that_offsets_of_a_group_are_not_moved_is_logged_once_and_again_when_it_happens_again(
+    caplog: pytest.LogCaptureFixture,
+):
+    """Not at each interval while the reason stays."""
+    answers: list[Exception | None] = [TaskFailedError("it has members")] * 2
+    answers += [None, TaskFailedError("it has members")]
+
+    class Target(FlowCluster):
+        def commit_entries(self, *_: object) -> None:
+            answer = answers.pop(0)
+            if answer is not None:
+                raise answer
+
+    planner = CheckpointPlanner(
+        MirrorCheckpointConfig.parse(PROPS),
+        cast("Any", FlowCluster()),
+        cast("Any", Target()),
+        lambda: None,
+    )
+    logged = list[int]()
+    while answers:
+        planner._commit_entries("readers", (), Deadline.after(1))
+        logged.append(caplog.text.count("'readers' were not moved on the target: it has members"))
+
+    assert [1, 1, 1, 2] == logged

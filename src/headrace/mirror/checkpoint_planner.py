@@ -91,7 +91,8 @@ class CheckpointPlanner:
         self._refresh_at: float | None = now
         self._emit_at = _first(config.emit_seconds, now)
         self._commit_at = _first(config.sync_offsets_seconds, now)
-        self._warned = set[str]()
+        self._unreadable = set[str]()
+        self._not_moved: dict[str, str] = {}
         self._followed = [*self._made()]
 
     def plan(self) -> Plan:
@@ -186,12 +187,18 @@ class CheckpointPlanner:
     def _read(self, followed: _Followed, deadline: Deadline) -> None:
         for columns in followed.tail.read(deadline):
             for error in followed.take(columns):
-                topic = followed.tail.topic
-                self._warn(
-                    f"The topic {topic} has a record that is none of a mirror: {error} It is left out, and others of this "
-                    "topic are without being logged.",
-                    once=topic,
-                )
+                self._report_unreadable(followed.tail.topic, error)
+
+    def _report_unreadable(self, topic: str, error: Exception) -> None:
+        if topic not in self._unreadable:
+            self._unreadable.add(topic)
+            _log.warning(
+                "Connector %s: The topic %s has a record that is none of a mirror: %s It is left out, and others of this topic are "
+                "without being logged.",
+                self._config.name,
+                topic,
+                error,
+            )
 
     def _take_checkpoint(self, key: bytes, value: bytes) -> None:
         found = Checkpoint.decoded(key, value)
@@ -298,7 +305,20 @@ class CheckpointPlanner:
             self._target.commit_entries(group, entries, deadline)
         except TaskFailedError as error:
             # A consumer may just have joined, or this client may not write for this group: others have no part in it.
-            self._warn(f"The offsets of the group {group!r} were not moved on the target: {error}")
+            self._report_not_moved(group, str(error))
+        else:
+            self._not_moved.pop(group, None)
+
+    def _report_not_moved(self, group: str, reason: str) -> None:
+        """Log *reason*, unless it is the last one of *group*, whose offsets have not been moved since."""
+        if self._not_moved.get(group) != reason:
+            self._not_moved[group] = reason
+            _log.warning(
+                "Connector %s: The offsets of the group %r were not moved on the target: %s",
+                self._config.name,
+                group,
+                reason,
+            )
 
     def _existing(self, found: Iterable[Checkpoint], deadline: Deadline) -> Iterator[Checkpoint]:
         """Those of partitions that the target has: for others nothing can be committed."""
@@ -320,13 +340,6 @@ class CheckpointPlanner:
 
     def _next(self, seconds: float | None) -> float | None:
         return None if seconds is None else self._clock() + seconds
-
-    def _warn(self, sentence: str, *, once: str | None = None) -> None:
-        """Log *sentence*, unless it has been, or another one that is logged *once*."""
-        what = once or sentence
-        if what not in self._warned:
-            self._warned.add(what)
-            _log.warning("Connector %s: %s", self._config.name, sentence)
 
 
 def checkpoint_of(details: Mapping[str, object]) -> Checkpoint:
