@@ -668,6 +668,20 @@ def test_a_connector_all_of_whose_remote_topics_are_refused_fails(flow: TwoClust
     assert {FLOW.discovery: DISCOVERED} == flow.stored
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["offset-syncs.topic.replication.factor", "mirror.offset.ranges.topic.replication.factor"],
+)
+def test_a_refusal_of_the_flows_own_topic_names_the_setting(flow: TwoClusters, key: str):
+    """By which its replication factor was chosen."""
+    flow.props[key] = "1"
+    flow.restart()
+    topic = "mm2-offset-ranges.A.internal"
+    flow.admin.refused[topic] = f"Kafka refused the creation of topic '{topic}'."
+
+    assert f"'{topic}'. Its replication factor is that of {key}." in failure(flow)
+
+
 def test_a_remote_topic_that_may_not_be_created_does_not_stop_the_others(flow: TwoClusters):
     """It is tried again with the next discovery."""
     flow.source.create("u", Log(0, 5))

@@ -40,6 +40,8 @@ _READ_COMMITTED: Final = "read_committed"
 _REFRESH_TOPICS: Final = "refresh.topics.interval.seconds"
 _SYNCS_KEYS: Final = ("offset-syncs-", "offset-syncs.topic.")
 _OF_WORKERS: Final = ("config.providers", "metric.reporters", "sasl.", "security.protocol", "ssl.")
+SYNCS_REPLICATION: Final = "offset-syncs.topic.replication.factor"
+RANGES_REPLICATION: Final = "mirror.offset.ranges.topic.replication.factor"
 _LONG: Final = SettingType.LONG
 _SHORT: Final = SettingType.SHORT
 
@@ -280,7 +282,7 @@ class MirrorSourceConfig(
         default=2, importance="low", doc="The replication factor of remote topics that are created."
     )
     offset_syncs_topic_replication_factor: int = setting(
-        "offset-syncs.topic.replication.factor",
+        SYNCS_REPLICATION,
         default=3,
         kind=_SHORT,
         importance="low",
@@ -377,6 +379,12 @@ class MirrorSourceConfig(
         """The replication factor of the topic of offset ranges."""
         own = self.mirror_offset_ranges_topic_replication_factor
         return self.offset_syncs_topic_replication_factor if own is None else own
+
+    @property
+    def ranges_replication_key(self) -> str:
+        """The key of the setting that says it."""
+        own = self.mirror_offset_ranges_topic_replication_factor
+        return SYNCS_REPLICATION if own is None else RANGES_REPLICATION
 
     @property
     def discovery_seconds(self) -> float | None:

@@ -24,7 +24,7 @@ from headrace.mirror.remote_topics import (
     missing_topics,
     settings_of_remote,
 )
-from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.settings import SYNCS_REPLICATION, MirrorSourceConfig
 from headrace.mirror.topic_tail import TopicTail
 
 _log = logging.getLogger(__name__)
@@ -199,17 +199,26 @@ class MirrorTarget:
             check_one_cluster(self._admin, self._writing, self._deadline())
             self._writing = None
         config = self._config
-        self._ensure_own(self._internal, self._internal_topic, _KEPT)
+        ranges = RemoteTopic(1, _KEPT)
+        self._ensure_own(
+            self._internal, self._internal_topic, ranges, config.ranges_replication_key
+        )
         is_on_target = config.offset_syncs_topic_location == Side.TARGET.value
         if config.emit_offset_syncs_enabled and is_on_target:
-            self._ensure_own(self._syncs, config.offset_syncs_topic, COMPACTED)
+            syncs = RemoteTopic(1, COMPACTED)
+            self._ensure_own(self._syncs, config.offset_syncs_topic, syncs, SYNCS_REPLICATION)
 
-    def _ensure_own(self, topics: RemoteTopics, name: str, settings: Mapping[str, str]) -> None:
-        if name not in self._ensured:
-            existing, hidden = topics.existing(frozenset([name]))
-            raise_refused(hidden)
-            raise_refused(topics.ensure({name: RemoteTopic(1, settings)}, existing))
-            self._ensured[name] = 1
+    def _ensure_own(
+        self, topics: RemoteTopics, name: str, wanted: RemoteTopic, replication_key: str
+    ) -> None:
+        if name in self._ensured:
+            return
+        existing, hidden = topics.existing(frozenset([name]))
+        raise_refused(hidden)
+        refused = topics.ensure({name: wanted}, existing)
+        replication = f"Its replication factor is that of {replication_key}."
+        raise_refused({each: f"{said} {replication}" for each, said in refused.items()})
+        self._ensured[name] = 1
 
     def _own(self, replication: int) -> RemoteTopics:
         return RemoteTopics(

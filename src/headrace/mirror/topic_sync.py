@@ -22,7 +22,7 @@ from headrace.mirror.offset_ranges import DEFAULT_RETENTION_MS, RangesRetention
 from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
 from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.scheduler import Scheduled, Scheduler
-from headrace.mirror.settings import MirrorSourceConfig
+from headrace.mirror.settings import SYNCS_REPLICATION, MirrorSourceConfig
 from headrace.mirror.topic_config_sync import settings_differing, settings_of_existing
 
 _log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def _ensure_syncs(config: MirrorSourceConfig) -> None:
         config.offset_syncs_topic,
         patience(config),
         replication=config.offset_syncs_topic_replication_factor,
-        key="offset-syncs.topic.replication.factor",
+        key=SYNCS_REPLICATION,
     )
 
 

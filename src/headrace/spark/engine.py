@@ -128,8 +128,8 @@ class SparkEngine:
         except Exception as error:
             if sql_stage is not None:
                 _raise_if_of_data(error)
-            reason = in_short(error)
-            self._look_after(session, error)
+            ended = self._look_after(session, error)
+            reason = in_short(error) if str(error) or ended is None else f"Spark {ended}"
             raise RetriableError(f"The Spark job was lost: {reason}") from error
         _refuse_if_unclaimed(outcomes)
 
@@ -229,12 +229,14 @@ class SparkEngine:
                 ship(session, missing, Path(archives.name))
             self._shipped = (session, self._modules)
 
-    def _look_after(self, session: SparkSession, error: Exception) -> None:
+    def _look_after(self, session: SparkSession, error: Exception) -> str | None:
+        """See to it that the next job has a session; how this one has ended, as the predicate of a sentence, if it has."""
         if session is self._given or _is_alive(session, error):
-            return
+            return None
         how = "does not answer" if self._is_remote else java_process.ending()
         if self._keeper.replace(session):
             _log.warning("Spark %s; it is restarted for the next micro-batch.", how)
+        return how
 
 
 def _leave_open(*_: SparkSession) -> None:
