@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from math import lcm
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -185,8 +186,8 @@ def test_a_worker_that_missed_its_answer_gets_it_again() -> None:
     group.join("w1", "w2")
     group.rebalance(followed_by=frozenset({"w1"}))
 
-    assert 0 == group.settle().delay_ms
-    assert 2 == sum(map(len, group.owned().values()))
+    assert 0 == group.rebalance().delay_ms
+    assert {"w1": ["a"], "w2": ["b"]} == group.owned()
 
 
 def test_what_two_workers_have_is_taken_off_both() -> None:
@@ -386,6 +387,53 @@ EVENTS = (
     misses,
     waits,
 )
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_one_rebalance_revokes_what_moves(seed: int) -> None:
+    """The next gives it to whom it was meant for; dealt out without regard to that, the load may be uneven again."""
+    chance = random.Random(seed)
+    group = Group(
+        {
+            f"c{number}": ConnectorLoad(tasks=chance.choice([1, 2, 3, 5, 7, 13]))
+            for number in range(12)
+        }
+    )
+    for number in range(3):
+        group.join(f"w{number}", slots=chance.choice([2, 4, 8]))
+    group.settle()
+    group.join("w3", slots=chance.choice([2, 4, 8]))
+    answers = [group.rebalance() for _ in range(4)]
+
+    assert not any(names for answer in answers[1:] for names in answer.revoked.values())
+
+
+def test_an_answer_that_never_counted_is_forgotten() -> None:
+    """Another member joined meanwhile: what it gave out no one has, and it is not waited for."""
+    group = Group(loads(a=1, b=1))
+    group.join("w1", "w2")
+    group.settle()
+    group.configured |= loads(c=1)
+    group.rebalance(followed_by=frozenset())
+    gone = group.members.pop("w2").owned
+    group.generation += 1
+    answer = group.rebalance()
+
+    assert (0, frozenset()) == (answer.delay_ms, answer.waiting)
+    assert gone | {"c"} == answer.assigned["w1"]
+
+
+def test_a_revocation_that_was_missed_is_asked_for_again() -> None:
+    """What a member still has is not given to another."""
+    group = Group({f"c{number}": ConnectorLoad(tasks=1) for number in range(4)})
+    group.join("w1")
+    group.settle()
+    group.join("w2")
+    first = group.rebalance(followed_by=frozenset({"w2"}))
+    second = group.rebalance()
+
+    assert first.revoked == second.revoked
+    assert not second.waiting
 
 
 def test_many_connectors_are_moved_no_more_than_needed() -> None:

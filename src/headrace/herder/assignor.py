@@ -47,14 +47,13 @@ class Member:
 class AssignorMemory:
     """What a leader remembers of the rebalance before. It is lost when the leader changes, after which nothing waits.
 
-    *assigned* are the connectors that some member had then, or was waited for with; *revoked* those that it had to give up, *planned*
-    for whom. *scheduled_ms* is when waiting ends.
+    *assigned* are the connectors that some member had then, or that waited; *planned* are those that had to be given up, with the
+    members for whom. *scheduled_ms* is when waiting ends.
     """
 
     generation: int = -1
     members: frozenset[str] = frozenset()
     assigned: frozenset[str] = frozenset()
-    revoked: frozenset[str] = frozenset()
     planned: Mapping[str, str] = field(default_factory=dict[str, str])
     scheduled_ms: int | None = None
 
@@ -97,7 +96,7 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
     """
     members, configured = rebalance.members, rebalance.configured
     owners = Counter(name for member in members.values() for name in member.owned)
-    before = _previously_assigned(memory, rebalance, frozenset(owners))
+    before = _previously_assigned(memory, rebalance)
     # Connectors that are gone, and those that two members have after one was thought to be dead.
     unwanted = {name for name, count in owners.items() if count > 1 or name not in configured}
     revoked = {
@@ -125,7 +124,6 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
         generation=rebalance.generation,
         members=frozenset(members),
         assigned=kept.union(waiting, *assigned.values()),
-        revoked=given_up,
         planned={name: target for name, (_, target) in moves.items()},
         scheduled_ms=scheduled,
     )
@@ -135,16 +133,11 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
     return remembered, answer
 
 
-def _previously_assigned(
-    memory: AssignorMemory, rebalance: Rebalance, owned: frozenset[str]
-) -> frozenset[str]:
+def _previously_assigned(memory: AssignorMemory, rebalance: Rebalance) -> frozenset[str]:
     """What some member was given before this rebalance, as far as this leader knows."""
     if memory.generation != rebalance.last_generation:
         # Another one led meanwhile, or the last answer never counted.
         return frozenset()
-    if memory.revoked & owned:
-        # Members did not get the last answer.
-        return owned
     return memory.assigned
 
 
