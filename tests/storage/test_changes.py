@@ -101,7 +101,7 @@ def test_a_file_of_the_first_version_opens(tmp_path: Path) -> None:
     begun = storage.changes.begin(intent(), Retention())
     storage.changes.finish(begun)
 
-    assert storage.configs.setting("group.id") == "g"
+    assert storage.settings.setting("group.id") == "g"
     assert {PARTITION: {"position": 1}} == storage.offsets.known("c")
     assert [begun.entry.id] == [each.id for each in storage.changes.entries("c")]
     storage.close()

@@ -8,17 +8,20 @@ from headrace.offsets.store import OffsetRecordStore
 from headrace.storage.memory import (
     MemoryConfigStore,
     MemoryOffsetStore,
+    MemorySettingStore,
     MemoryStatusStore,
     MemoryTopicStore,
 )
 from headrace.storage.protocols import (
     ConfigStore,
+    SettingStore,
     StatusStore,
     TopicStore,
 )
 from headrace.testing.storage_suites import (
     ConfigStoreSuite,
     OffsetRecordStoreSuite,
+    SettingStoreSuite,
     StatusStoreSuite,
     TopicStoreSuite,
 )
@@ -40,6 +43,15 @@ class TestMemoryConfigs(ConfigStoreSuite):
     def store(self) -> ConfigStore:
         """An empty store."""
         return MemoryConfigStore()
+
+
+class TestMemorySettings(SettingStoreSuite):
+    """Facts about a worker in memory."""
+
+    @pytest.fixture
+    def store(self) -> SettingStore:
+        """An empty store."""
+        return MemorySettingStore()
 
 
 class TestMemoryStatuses(StatusStoreSuite):

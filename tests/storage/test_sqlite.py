@@ -19,6 +19,7 @@ from headrace.offsets.codec import encoded_key, encoded_value
 from headrace.offsets.store import OffsetRecordStore
 from headrace.storage.protocols import (
     ConfigStore,
+    SettingStore,
     StatusStore,
     StoredConnector,
     TopicStore,
@@ -27,6 +28,7 @@ from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.storage_suites import (
     ConfigStoreSuite,
     OffsetRecordStoreSuite,
+    SettingStoreSuite,
     StatusStoreSuite,
     TopicStoreSuite,
 )
@@ -66,6 +68,15 @@ class TestSqliteConfigs(ConfigStoreSuite):
         return sqlite_storage.configs
 
 
+class TestSqliteSettings(SettingStoreSuite):
+    """Facts about a worker in SQLite."""
+
+    @pytest.fixture
+    def store(self, sqlite_storage: SqliteStorage) -> SettingStore:
+        """An empty store."""
+        return sqlite_storage.settings
+
+
 class TestSqliteStatuses(StatusStoreSuite):
     """Statuses in SQLite."""
 
@@ -87,7 +98,7 @@ class TestSqliteTopics(TopicStoreSuite):
 def _written(path: Path) -> None:
     """Make a state file that is kept: something is in it."""
     with closing(SqliteStorage(path)) as storage:
-        storage.configs.put_setting("a", "b")
+        storage.settings.put_setting("a", "b")
 
 
 def test_a_new_file_in_which_nothing_was_written_is_removed(sqlite_path: Path) -> None:
@@ -142,7 +153,7 @@ def test_rows_hold_the_bytes_of_kafka(sqlite_storage: SqliteStorage, sqlite_path
 
 def test_the_file_is_private(sqlite_storage: SqliteStorage, sqlite_path: Path) -> None:
     """Nobody else may read it or what SQLite puts beside it, because configurations hold passwords."""
-    sqlite_storage.configs.put_setting("a", "b")
+    sqlite_storage.settings.put_setting("a", "b")
 
     modes = {file.name: file.stat().st_mode & 0o777 for file in sqlite_path.parent.iterdir()}
 
@@ -182,13 +193,13 @@ def test_a_lock_ends_with_its_process(sqlite_path: Path) -> None:
     """A killed worker leaves nothing behind that must be cleaned up by hand."""
     code = (
         "import os, signal; from pathlib import Path; from headrace.storage.sqlite import SqliteStorage;"
-        f"s = SqliteStorage(Path({str(sqlite_path)!r})); s.configs.put_setting('a', 'b');"
+        f"s = SqliteStorage(Path({str(sqlite_path)!r})); s.settings.put_setting('a', 'b');"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
     storage = SqliteStorage(sqlite_path)
 
-    assert storage.configs.setting("a") == "b"
+    assert storage.settings.setting("a") == "b"
     storage.close()
 
 
@@ -230,7 +241,7 @@ def test_a_damaged_file_is_refused(sqlite_path: Path) -> None:
     """Half a file is not read as if it were less."""
     storage = SqliteStorage(sqlite_path)
     for number in range(500):
-        storage.configs.put_setting(f"key {number}", "x" * 100)
+        storage.settings.put_setting(f"key {number}", "x" * 100)
     storage.close()
     content = sqlite_path.read_bytes()
     sqlite_path.write_bytes(content[: len(content) // 2])

@@ -24,14 +24,14 @@ def test_what_is_written_together_is_there_afterwards(tmp_path: Path):
     storage = SqliteStorage(path)
     with storage.together():
         storage.statuses.put("c", None, PAUSED)
-        storage.configs.put_setting("key", "value")
+        storage.settings.put_setting("key", "value")
         assert ["c"] == storage.statuses.connectors()
     storage.close()
 
     again = SqliteStorage(path)
     assert ({None: PAUSED}, "value") == (
         again.statuses.statuses("c"),
-        again.configs.setting("key"),
+        again.settings.setting("key"),
     )
     again.close()
 

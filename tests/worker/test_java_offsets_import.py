@@ -17,8 +17,8 @@ from headrace.connect.task import Offsets
 from headrace.offsets.java_import import import_java_offsets
 from headrace.offsets.store import OffsetStore
 from headrace.plugins import checked_worker
-from headrace.runtime.services import RunSpec
-from headrace.storage.memory import MemoryOffsetStore
+from headrace.runtime.services import RunSpec, Services
+from headrace.storage.memory import MemoryOffsetStore, MemorySettingStore
 from headrace.storage.sqlite import SqliteStorage
 from headrace.worker import DataPlane
 from headrace.worker.services import opened_services
@@ -83,6 +83,7 @@ class Importing:
         self, opened: ExitStack, store: MemoryOffsetStore | None = None, cluster: Desk | None = None
     ) -> None:
         self.desk = Desk(lambda *_: None, lambda _: Plan())
+        self.settings = MemorySettingStore()
         opened.callback(self.desk.channel.close)
         if cluster is not None:
             self.desk.coordinator = cluster.coordinator
@@ -91,7 +92,11 @@ class Importing:
 
     def start(self, path: str) -> None:
         """Import the file."""
-        import_java_offsets(path, self.desk.services(), lambda name: replace(SPEC, name=name))
+        self.import_with(path, self.desk.services())
+
+    def import_with(self, path: str, services: Services) -> None:
+        """Import the file with these *services*."""
+        import_java_offsets(path, services, lambda name: replace(SPEC, name=name), self.settings)
 
 
 def test_an_empty_store_gets_the_offsets_of_all_connectors(opened: ExitStack, tmp_path: Path):
@@ -173,9 +178,7 @@ def test_a_stalled_import_writes_nothing_after_another_driver_has_taken_over(
         services.commit_offsets(spec, offsets, still_ours)
 
     with pytest.raises(ConnectorFencedError, match="taken over connector c"):
-        import_java_offsets(
-            path, replace(services, commit_offsets=stalls), lambda name: replace(SPEC, name=name)
-        )
+        late.import_with(path, replace(services, commit_offsets=stalls))
     assert position(store, "c") is None
 
 
@@ -191,11 +194,8 @@ def test_an_offset_that_appears_while_it_is_imported_stays(opened: ExitStack, tm
             store.put("c", {FILE: {"position": 70}, other: {"position": 1}})
         services.commit_offsets(spec, offsets, still_ours)
 
-    import_java_offsets(
-        str(java_file(tmp_path, {"c": 7, "d": 8})),
-        replace(services, commit_offsets=late),
-        lambda name: replace(SPEC, name=name),
-    )
+    path = str(java_file(tmp_path, {"c": 7, "d": 8}))
+    worker.import_with(path, replace(services, commit_offsets=late))
     assert (70, 8) == (position(store, "c"), position(store, "d"))
 
 

@@ -12,6 +12,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services
+from headrace.storage.protocols import SettingStore
 
 _KEY: Final = "offset.storage.file.filename"
 _IMPORT: Final = "offsets.import"
@@ -21,11 +22,14 @@ _log = logging.getLogger(__name__)
 
 
 def import_java_offsets(
-    file_name: str, services: Services, spec_of: Callable[[str], RunSpec]
+    file_name: str,
+    services: Services,
+    spec_of: Callable[[str], RunSpec],
+    settings: SettingStore,
 ) -> None:
     """Import the offsets of a Java worker's file, if this worker has none yet and this was not done before.
 
-    This is recorded in the worker's settings, also when there were offsets: offsets that are reset later do not come
+    This is recorded in the worker's *settings*, also when there were offsets: offsets that are reset later do not come
     back. An interrupted import is continued at the next start. A file that is missing or empty has no offsets, as in
     Kafka Connect, and is tried again at the next start.
 
@@ -34,7 +38,6 @@ def import_java_offsets(
     :class:`~headrace.connect.errors.ConnectorFencedError` when another worker takes over one of the connectors meanwhile,
     and what the store raises.
     """
-    settings = services.configs
     progress = settings.setting(_IMPORT)
     if progress == _DONE:
         return

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from headrace.connect.errors import ConnectError, RetriableError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.client_config import ClientConfig
-from headrace.kafka.client_sender import make_sender
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Clock, Deadline
-from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.kafka.sender import OffsetEntry
+from headrace.kafka.topic_writer import TopicWriter
 from headrace.offsets.index import LogPosition, OffsetIndex
 
 REFRESH_SECONDS = 60.0
@@ -36,21 +35,13 @@ class KafkaOffsetStore:
         clock: Clock = time.monotonic,
     ) -> None:
         self._index = OffsetIndex()
-        self._topic = topic
         self._log = CompactedLog(topic, client, on_record=self._take)
-        self._sending: Callable[[], Sender] = lambda: make_sender(
-            producer,
-            owner=f"writer of {topic!r}",
-            open_seconds=refresh_seconds,
-            clock=clock,
-            waiting=self._give_up_late,
+        self._writer = TopicWriter(
+            topic, producer, what="source offsets", seconds=refresh_seconds, clock=clock
         )
-        self._sender: Sender | None = None
-        self._is_atomic = producer.transactional_id is not None
         self._has_read = False
         self._refresh_seconds = refresh_seconds
         self._clock = clock
-        self._writing = Deadline.after(0, clock)
 
     def refresh(self) -> None:
         """See everything committed before this call."""
@@ -59,7 +50,7 @@ class KafkaOffsetStore:
         self._index.replayed(self._log.partitions)
         if self._log.partitions != before:
             # The producer would write keys to their former partitions for minutes.
-            self._drop_sender()
+            self._writer.close()
         self._has_read = True
 
     def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
@@ -83,13 +74,7 @@ class KafkaOffsetStore:
         if not self._has_read:
             self.refresh()
         entries = self.entries_for(connector, offsets)
-        if not entries:
-            return
-        try:
-            self._write(entries)
-        except ConnectError:
-            self._drop_sender()
-            raise
+        self._writer.write(steps(entries, atomic=self._writer.is_atomic))
 
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
         """The records that store *offsets*, for a caller that writes them in a transaction of its own.
@@ -100,31 +85,8 @@ class KafkaOffsetStore:
 
     def close(self) -> None:
         """Release the clients."""
-        self._drop_sender()
+        self._writer.close()
         self._log.close()
-
-    def _write(self, entries: list[OffsetEntry]) -> None:
-        self._writing = Deadline.after(self._refresh_seconds, self._clock)
-        if self._sender is None:
-            self._sender = self._sending()
-            self._sender.open()
-        for step in steps(entries, atomic=self._is_atomic):
-            self._sender.begin()
-            self._sender.send_offsets(self._topic, step)
-            self._sender.commit()
-
-    def _give_up_late(self, what: str) -> None:
-        """Called by the sender about once a second while it waits."""
-        if self._writing.expired:
-            raise RetriableError(
-                f"Source offsets could not be stored in topic {self._topic!r} in time. The broker is slow "
-                f"or unreachable; waited for: {what}."
-            )
-
-    def _drop_sender(self) -> None:
-        if self._sender is not None:
-            self._sender.close()
-            self._sender = None
 
     def _take(self, record: LogRecord) -> None:
         place = LogPosition(
@@ -140,7 +102,7 @@ def steps(entries: Sequence[OffsetEntry], *, atomic: bool) -> list[list[OffsetEn
     the topic, and a writer that dies in between must leave two forms of an offset rather than none.
     """
     if atomic:
-        return [list(entries)]
+        return [list(entries)] if entries else []
     offsets = [entry for entry in entries if entry[1] is not None]
     tombstones = [entry for entry in entries if entry[1] is None]
     return [step for step in (offsets, tombstones) if step]

@@ -72,7 +72,6 @@ class MemoryConfigStore:
         self._connectors: dict[str, StoredConnector] = {}
         self._counts: dict[str, TaskCount] = {}
         self._tasks: dict[str, Sequence[Mapping[str, str]]] = {}
-        self._settings: dict[str, str] = {}
         self._deletions = Counter[str]()
 
     def connectors(self) -> Mapping[str, StoredConnector]:
@@ -112,6 +111,13 @@ class MemoryConfigStore:
     def put_task_count(self, connector: str, count: TaskCount) -> None:
         """Store the slot count of a generation."""
         self._counts[connector] = count
+
+
+class MemorySettingStore:
+    """A :class:`~headrace.storage.protocols.SettingStore`."""
+
+    def __init__(self) -> None:
+        self._settings: dict[str, str] = {}
 
     def setting(self, key: str) -> str | None:
         """A fact about this worker."""

@@ -66,6 +66,10 @@ class ConfigStore(Protocol):
         """Store the slot count of a generation, before its first slot starts."""
         ...
 
+
+class SettingStore(Protocol):
+    """Facts about one worker, which other workers of its group do not share."""
+
     def setting(self, key: str) -> str | None:
         """A fact about this worker, such as its identity."""
         ...

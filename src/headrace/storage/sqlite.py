@@ -275,6 +275,7 @@ class SqliteStorage:
         self.path = path
         self._file = SqliteFile(path)
         self.offsets = SqliteOffsetStore(self._file)
+        self.settings = SqliteSettingStore(self._file)
         self.configs = SqliteConfigStore(self._file)
         self.statuses = SqliteStatusStore(self._file)
         self.topics = SqliteTopicStore(self._file)
@@ -342,6 +343,13 @@ class SqliteConfigStore:
         # An older headrace that opens this file fences unless the last column says that it need not.
         row = (connector, count.slots)
         self._file.write(("insert or replace into task_counts values (?, ?, 0)", row))
+
+
+class SqliteSettingStore:
+    """A :class:`~headrace.storage.protocols.SettingStore`."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
 
     def setting(self, key: str) -> str | None:
         """A fact about this worker, such as its identity."""

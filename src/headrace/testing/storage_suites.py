@@ -8,6 +8,7 @@ from headrace.connect.partition import SourcePartition
 from headrace.offsets.store import OffsetRecordStore, OffsetStore
 from headrace.storage.protocols import (
     ConfigStore,
+    SettingStore,
     Status,
     StatusStore,
     StoredConnector,
@@ -199,6 +200,7 @@ class ConfigStoreSuite:
         """In their order, as a whole, and apart from its configuration."""
         assert list(store.task_configs("c")) == []
         store.put_connector(StoredConnector(name="c", config={}))
+        store.put_connector(StoredConnector(name="d", config={}))
         store.put_task_configs("c", [{"n": "0"}, {"n": "1"}, {"n": "2"}])
         store.put_task_configs("c", [{"n": "5"}, {"n": "4"}])
         store.put_task_configs("d", [{"n": "6"}])
@@ -216,7 +218,16 @@ class ConfigStoreSuite:
 
         assert TaskCount(slots=2) == store.task_count("c")
 
-    def test_settings_are_kept(self, store: ConfigStore) -> None:
+
+class SettingStoreSuite:
+    """Tests a :class:`~headrace.storage.protocols.SettingStore`; ``store`` is empty and new each time."""
+
+    @pytest.fixture
+    def store(self) -> SettingStore:
+        """The store under test; a subclass replaces this."""
+        raise NotImplementedError
+
+    def test_settings_are_kept(self, store: SettingStore) -> None:
         """A setting is unknown until it is put, and the last value counts."""
         assert store.setting("worker") is None
         store.put_setting("worker", "w1")

@@ -52,7 +52,7 @@ def own_worker_id() -> str:
 
 def identity(config: WorkerConfig, storage: SqliteStorage) -> str:
     """The worker's name in Kafka, generated if there is none yet; see :func:`keep_identity`."""
-    known = config.group_id or storage.configs.setting(_GROUP_ID)
+    known = config.group_id or storage.settings.setting(_GROUP_ID)
     return known or f"headrace-{secrets.token_hex(4)}"
 
 
@@ -61,10 +61,10 @@ def keep_identity(config: WorkerConfig, storage: SqliteStorage, group_id: str) -
 
     Called once Kafka has answered, so that a wrong address leaves no worker in the state file.
     """
-    known = config.group_id or storage.configs.setting(_GROUP_ID)
-    has_begun = config.offsets_in_topic or storage.configs.setting(_OFFSETS_LOCATION) is not None
+    known = config.group_id or storage.settings.setting(_GROUP_ID)
+    has_begun = config.offsets_in_topic or storage.settings.setting(_OFFSETS_LOCATION) is not None
     if known is None:
-        storage.configs.put_setting(_GROUP_ID, group_id)
+        storage.settings.put_setting(_GROUP_ID, group_id)
     if known is None or not has_begun:
         _log.warning("%s", new_identity(config, group_id, storage.path))
 
@@ -121,7 +121,7 @@ def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) ->
     if config.offsets_in_topic:
         _ensure_offsets_topic(config, topic)
     # Stored only now: a topic that was mistyped or forbidden holds no offsets.
-    storage.configs.put_setting(_OFFSETS_LOCATION, location)
+    storage.settings.put_setting(_OFFSETS_LOCATION, location)
     return _kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
 
 
@@ -147,7 +147,7 @@ def _ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
 
 def _refuse_other_location(storage: SqliteStorage, location: str) -> None:
     """Raise if offsets were stored elsewhere before: everything would be sent again."""
-    stored = storage.configs.setting(_OFFSETS_LOCATION)
+    stored = storage.settings.setting(_OFFSETS_LOCATION)
     if stored is not None and stored != location:
         raise TaskFailedError(
             f"This worker's source offsets are in {stored}, but its configuration now expects them "
@@ -236,7 +236,10 @@ def opened_services(
     )
     if config.offset_storage_file_filename is not None:
         import_java_offsets(
-            config.offset_storage_file_filename, services, partial(_named_spec, config, group_id)
+            config.offset_storage_file_filename,
+            services,
+            partial(_named_spec, config, group_id),
+            storage.settings,
         )
     return services
 

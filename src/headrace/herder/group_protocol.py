@@ -1,0 +1,281 @@
+"""What the workers of a Connect group tell each other through the broker, as Kafka Connect's bytes and back. Pure.
+
+Three versions are spoken, under the names of the group's protocols: ``default`` (0) stops all work at each rebalance, ``compatible``
+(1) and ``sessioned`` (2, KIP-507) do not (KIP-415). Behind the last field that Kafka Connect reads stands a block of headrace's own,
+which its readers pass over.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum, IntFlag
+from typing import Final, TypeAlias
+
+_SHORT: Final = struct.Struct(">h")
+_INT: Final = struct.Struct(">i")
+_LONG: Final = struct.Struct(">q")
+# "hdr1", so that whatever another client may put there is not taken for ours.
+_MAGIC: Final = 0x68647231
+_CONNECTOR_ITSELF: Final = -1
+_NULL: Final = -1
+
+Pieces: TypeAlias = Mapping[str, Sequence[int]]
+"""What is assigned: numbers of tasks by the name of their connector; -1 is the connector itself."""
+
+
+class ProtocolVersion(IntEnum):
+    """The versions of the bytes, by the names that the group knows them by in lower case."""
+
+    DEFAULT = 0
+    COMPATIBLE = 1
+    SESSIONED = 2
+
+    @property
+    def protocol(self) -> str:
+        """The name under which it is offered to the group."""
+        return self.name.lower()
+
+
+class GroupFormatError(ValueError):
+    """Bytes that no worker of Kafka Connect or headrace has written; the message says what is wrong."""
+
+
+class MemberFlag(IntFlag):
+    """What a headrace worker says about itself."""
+
+    NONE = 0
+    LEAVING = 1
+    """It hands over its work before it leaves (KIP-995)."""
+    UNDERSTANDS_LEAVING = 2
+    TAKES_NOTHING = 4
+    """It keeps what it has, and is given nothing more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberNotes:
+    """headrace's own block about a member.
+
+    *generation* is the last one that it completed, -1 at first: a broker starts no rebalance for a member whose bytes are the same as
+    before. *slots* is how many tasks it can run at once, *version* the headrace that it runs.
+    """
+
+    flags: MemberFlag = MemberFlag.NONE
+    generation: int = -1
+    slots: int = 0
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What the leader gives a member.
+
+    *error* is 1 where the leader has not read the config topic as far as others have: nothing is assigned then, and everyone joins
+    again. *config_offset* is the offset after the last record of that topic that the assignment rests on. *delay_ms* is how long the
+    member waits before it joins again, 0 for not at all. *leader_understands_leaving* is set by headrace alone.
+    """
+
+    version: ProtocolVersion = ProtocolVersion.SESSIONED
+    error: int = 0
+    leader: str = ""
+    leader_url: str = ""
+    config_offset: int = 0
+    assigned: Pieces = field(default_factory=dict[str, Sequence[int]])
+    revoked: Pieces = field(default_factory=dict[str, Sequence[int]])
+    delay_ms: int = 0
+    leader_understands_leaving: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberMetadata:
+    """What a member says when it joins.
+
+    *allocation* is what it runs, as the last assignment that it got with everything in ``assigned``; ``None`` when it has nothing.
+    *notes* are ``None`` for a member that is not headrace.
+    """
+
+    version: ProtocolVersion = ProtocolVersion.SESSIONED
+    url: str
+    config_offset: int
+    allocation: Assignment | None = None
+    notes: MemberNotes | None = None
+
+
+def encoded_metadata(metadata: MemberMetadata) -> bytes:
+    """The bytes with which a worker joins."""
+    parts = [
+        _SHORT.pack(metadata.version),
+        _string(metadata.url),
+        _LONG.pack(metadata.config_offset),
+    ]
+    if metadata.version is ProtocolVersion.DEFAULT:
+        return b"".join(parts)
+    if metadata.allocation is None:
+        parts.append(_INT.pack(_NULL))
+    else:
+        allocation = encoded_assignment(metadata.allocation)
+        parts += [_INT.pack(len(allocation)), allocation]
+    if metadata.notes is not None:
+        notes = metadata.notes
+        parts += [
+            _INT.pack(_MAGIC),
+            _SHORT.pack(notes.flags),
+            _INT.pack(notes.generation),
+            _INT.pack(notes.slots),
+            _string(notes.version),
+        ]
+    return b"".join(parts)
+
+
+def decoded_metadata(data: bytes) -> MemberMetadata:
+    """What a member says; raises :class:`GroupFormatError`."""
+    reader = _Reader(data)
+    version = reader.version()
+    url = reader.string()
+    config_offset = reader.long()
+    allocation = notes = None
+    if version is not ProtocolVersion.DEFAULT:
+        # Kafka Connect reads what is missing at the end as null or 0.
+        length = reader.int() if reader.has_more else _NULL
+        if length != _NULL:
+            allocation = decoded_assignment(reader.bytes(length))
+        notes = _notes(reader)
+    return MemberMetadata(
+        version=version, url=url, config_offset=config_offset, allocation=allocation, notes=notes
+    )
+
+
+def encoded_assignment(assignment: Assignment) -> bytes:
+    """The bytes with which the leader answers a member, or a member reports what it runs."""
+    parts = [
+        _SHORT.pack(assignment.version),
+        _SHORT.pack(assignment.error),
+        _string(assignment.leader),
+        _string(assignment.leader_url),
+        _LONG.pack(assignment.config_offset),
+        _pieces(assignment.assigned),
+    ]
+    if assignment.version is ProtocolVersion.DEFAULT:
+        return b"".join(parts)
+    parts += [_pieces(assignment.revoked), _INT.pack(assignment.delay_ms)]
+    if assignment.leader_understands_leaving:
+        parts += [_INT.pack(_MAGIC), _SHORT.pack(MemberFlag.UNDERSTANDS_LEAVING)]
+    return b"".join(parts)
+
+
+def decoded_assignment(data: bytes) -> Assignment:
+    """What a member was given, or runs; raises :class:`GroupFormatError`."""
+    reader = _Reader(data)
+    version = reader.version()
+    error = reader.short()
+    leader, leader_url = reader.string(), reader.string()
+    config_offset = reader.long()
+    assigned = reader.pieces()
+    revoked: Pieces = {}
+    delay_ms = flags = 0
+    if version is not ProtocolVersion.DEFAULT:
+        revoked = reader.pieces() if reader.has_more else {}
+        delay_ms = reader.int() if reader.has_more else 0
+        flags = reader.short() if reader.begins_own_block() else 0
+    return Assignment(
+        version=version,
+        error=error,
+        leader=leader,
+        leader_url=leader_url,
+        config_offset=config_offset,
+        assigned=assigned,
+        revoked=revoked,
+        delay_ms=delay_ms,
+        leader_understands_leaving=bool(flags & MemberFlag.UNDERSTANDS_LEAVING),
+    )
+
+
+def _notes(reader: _Reader) -> MemberNotes | None:
+    if not reader.begins_own_block():
+        return None
+    flags, generation = MemberFlag(reader.short()), reader.int()
+    # The first two fields are those of the first headrace; a later one may have more behind these.
+    slots = reader.int() if reader.has_more else 0
+    version = reader.string() if reader.has_more else ""
+    return MemberNotes(flags=flags, generation=generation, slots=slots, version=version)
+
+
+def _string(text: str) -> bytes:
+    encoded = text.encode()
+    return _SHORT.pack(len(encoded)) + encoded
+
+
+def _pieces(pieces: Pieces) -> bytes:
+    parts = [_INT.pack(len(pieces))]
+    for connector, tasks in sorted(pieces.items()):
+        parts += [_string(connector), _INT.pack(len(tasks)), *map(_INT.pack, tasks)]
+    return b"".join(parts)
+
+
+class _Reader:
+    """Reads one field after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def has_more(self) -> bool:
+        return self._at < len(self._data)
+
+    def version(self) -> ProtocolVersion:
+        number = self.short()
+        if number < 0:
+            raise GroupFormatError(f"the version {number} is not known")
+        # Later versions only add fields at the end, and readers pass over what they do not know.
+        return ProtocolVersion(min(number, max(ProtocolVersion)))
+
+    def short(self) -> int:
+        return self._number(_SHORT)
+
+    def int(self) -> int:
+        return self._number(_INT)
+
+    def long(self) -> int:
+        return self._number(_LONG)
+
+    def bytes(self, length: int) -> bytes:
+        end = self._at + length
+        if length < 0 or end > len(self._data):
+            raise GroupFormatError(
+                f"a field of {length} bytes begins at {self._at}, and there are {len(self._data)}"
+            )
+        found, self._at = self._data[self._at : end], end
+        return found
+
+    def string(self) -> str:
+        length = self.short()
+        if length == _NULL:
+            return ""
+        try:
+            return self.bytes(length).decode()
+        except UnicodeDecodeError as error:
+            raise GroupFormatError(f"a text is not UTF-8: {error}") from error
+
+    def pieces(self) -> Pieces:
+        found: dict[str, Sequence[int]] = {}
+        for _ in range(self._count()):
+            connector = self.string()
+            found[connector] = tuple(self.int() for _ in range(self._count()))
+        return found
+
+    def begins_own_block(self) -> bool:
+        begins = self._data[self._at : self._at + _INT.size] == _INT.pack(_MAGIC)
+        self._at += _INT.size * begins
+        return begins
+
+    def _count(self) -> int:
+        count = self.int()
+        if count > len(self._data) - self._at:
+            raise GroupFormatError(f"a list of {count} begins at {self._at}, and there is less")
+        return max(count, 0)
+
+    def _number(self, form: struct.Struct) -> int:
+        (number,) = form.unpack(self.bytes(form.size))
+        return number

@@ -1,0 +1,219 @@
+"""Kafka Connect's config topic: its records, and the connectors and tasks that they add up to. Pure.
+
+Keys and values are those of Kafka Connect 4.3, in the order of its fields, so that its workers can read the topic and go on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, TypeAlias, cast
+
+from headrace.connect.json_document import document
+from headrace.kafka.sender import OffsetEntry
+from headrace.storage.protocols import StoredConnector, TaskCount
+from headrace.storage.topic_records import (
+    Content,
+    UnreadableRecordError,
+    key_text,
+    parsed,
+    task_of,
+)
+
+Properties: TypeAlias = Mapping[str, str | None]
+
+
+class _Kind(StrEnum):
+    """How the keys of each kind of record begin, in the order in which Kafka Connect compares them."""
+
+    TARGET_STATE = "target-state-"
+    CONNECTOR = "connector-"
+    TASK = "task-"
+    COMMIT = "commit-"
+    RESTART = "restart-connector-"
+    TASK_COUNT = "tasks-fencing-"
+    SESSION_KEY = "session-key"
+    LOGGER = "logger-cluster-"
+
+
+# The key signs requests between workers; the others are requests themselves, and no state.
+_NO_CONFIGURATION: Final = (_Kind.RESTART, _Kind.SESSION_KEY, _Kind.LOGGER)
+# Workers before 3.5 know only the first field, and not that connectors can be stopped (KIP-875).
+_STATES: Final = {
+    "RUNNING": {"state": "STARTED", "state.v2": "STARTED"},
+    "PAUSED": {"state": "PAUSED", "state.v2": "PAUSED"},
+    "STOPPED": {"state": "PAUSED", "state.v2": "STOPPED"},
+}
+_TARGETS: Final = {"STARTED": "RUNNING", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
+
+
+def connector_entry(name: str, config: Properties | None) -> OffsetEntry:
+    """The record of a connector's configuration; ``None`` deletes the connector."""
+    return _entry(_Kind.CONNECTOR + name, None if config is None else {"properties": dict(config)})
+
+
+def target_state_entry(name: str, target_state: str | None) -> OffsetEntry:
+    """The record of a target state, with the name that :class:`~headrace.storage.protocols.StoredConnector` has for it."""
+    return _entry(
+        _Kind.TARGET_STATE + name, None if target_state is None else _STATES[target_state]
+    )
+
+
+def task_entries(name: str, configs: Sequence[Mapping[str, str]]) -> list[OffsetEntry]:
+    """The records of a connector's tasks, and last the one that puts them in force."""
+    tasks = [
+        _entry(f"{_Kind.TASK}{name}-{index}", {"properties": dict(config)})
+        for index, config in enumerate(configs)
+    ]
+    return [*tasks, _entry(_Kind.COMMIT + name, {"tasks": len(configs)})]
+
+
+def task_count_entry(name: str, count: TaskCount) -> OffsetEntry:
+    """The record that is written before the first of *count* slots begins (KIP-618)."""
+    return _entry(_Kind.TASK_COUNT + name, {"task-count": count.slots})
+
+
+def _entry(key: str, value: Mapping[str, object] | None) -> OffsetEntry:
+    return key.encode(), None if value is None else document(value).encode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorRecords:
+    """What the topic says about one connector.
+
+    *config* is ``None`` where it was deleted, or has only other records. *tasks* are in force since their last commit; where that
+    named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*. *uncommitted* are
+    the tasks' records since then.
+    """
+
+    config: Properties | None = None
+    target_state: str | None = None
+    tasks: tuple[Mapping[str, str], ...] = ()
+    is_inconsistent: bool = False
+    applied: Properties | None = None
+    count: TaskCount | None = None
+    uncommitted: Mapping[int, Mapping[str, str]] = field(
+        default_factory=dict[int, Mapping[str, str]]
+    )
+
+
+@dataclass(slots=True)
+class ConfigTopic:
+    """What the records of the topic add up to, in the order in which they were written. One thread applies them."""
+
+    _found: dict[str, ConnectorRecords] = field(default_factory=dict[str, ConnectorRecords])
+
+    def connectors(self) -> dict[str, StoredConnector]:
+        """The connectors that have a configuration, by name."""
+        stored = ((name, self.connector(name)) for name in list(self._found))
+        return {name: each for name, each in stored if each is not None}
+
+    def connector(self, name: str) -> StoredConnector | None:
+        """The connector of that name."""
+        records = self.records(name)
+        if records.config is None:
+            return None
+        return StoredConnector(
+            name=name, config=records.config, target_state=records.target_state or "RUNNING"
+        )
+
+    def records(self, name: str) -> ConnectorRecords:
+        """All that the topic says about the connector of that name."""
+        return self._found.get(name, _NOTHING)
+
+    def apply(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in the next record.
+
+        Raises :class:`~headrace.storage.topic_records.UnreadableRecordError` for one that has to be passed over.
+        """
+        kind, name = _kind_of(key_text(key))
+        if kind in _NO_CONFIGURATION:
+            return
+        index = -1
+        if kind is _Kind.TASK:
+            name, index = task_of(name)
+        before = self.records(name)
+        # Nothing that is read here is kept in part: a record counts as a whole, or is passed over.
+        match kind, parsed(value):
+            case _Kind.TARGET_STATE, content:
+                after = _with_target_state(before, content)
+            case _Kind.CONNECTOR, content:
+                after = _with_config(before, content)
+            case _, None:
+                after = before
+            case _Kind.TASK, content:
+                after = _with_task(before, index, content)
+            case _Kind.COMMIT, content:
+                after = _with_commit(before, content)
+            case _, content:
+                after = replace(before, count=TaskCount(slots=_number(content, "task-count")))
+        if after == _NOTHING:
+            self._found.pop(name, None)
+        else:
+            self._found[name] = after
+
+
+_NOTHING: Final = ConnectorRecords()
+
+
+def _with_target_state(records: ConnectorRecords, value: Content | None) -> ConnectorRecords:
+    if value is None:
+        return replace(records, target_state=None)
+    state = value.get("state.v2", value.get("state"))
+    target = _TARGETS.get(state) if isinstance(state, str) else None
+    if target is None:
+        raise UnreadableRecordError(f"its state {state!r} is not known")
+    return replace(records, target_state=target)
+
+
+def _with_config(records: ConnectorRecords, value: Content | None) -> ConnectorRecords:
+    if value is None:
+        # What its slots may have left must still be fenced.
+        return ConnectorRecords(target_state=records.target_state, count=records.count)
+    return replace(records, config=_properties(value))
+
+
+def _with_task(records: ConnectorRecords, index: int, value: Content) -> ConnectorRecords:
+    config = cast("Mapping[str, str]", _properties(value))
+    return replace(records, uncommitted={**records.uncommitted, index: config})
+
+
+def _with_commit(records: ConnectorRecords, value: Content) -> ConnectorRecords:
+    count = _number(value, "tasks")
+    if records.config is None:
+        # What compaction left of a connector that was deleted (KAFKA-16838).
+        return replace(records, uncommitted={})
+    is_complete = all(index in records.uncommitted for index in range(count))
+    return replace(
+        records,
+        tasks=tuple(records.uncommitted[index] for index in range(count)) if is_complete else (),
+        is_inconsistent=not is_complete,
+        applied=records.config if is_complete else records.applied,
+        uncommitted={},
+    )
+
+
+def _kind_of(text: str) -> tuple[_Kind, str]:
+    for kind in _Kind:
+        if text.startswith(kind):
+            return kind, text.removeprefix(kind)
+    raise UnreadableRecordError(f"its key {text!r} is not known")
+
+
+def _properties(value: Content) -> Properties:
+    found = value.get("properties")
+    if not isinstance(found, dict):
+        raise UnreadableRecordError("it has no properties")
+    found = cast("dict[str, object]", found)
+    wrong = [name for name, each in found.items() if not isinstance(each, str | None)]
+    if wrong:
+        raise UnreadableRecordError(f"its property {wrong[0]!r} is no string")
+    return cast("Properties", found)
+
+
+def _number(value: Content, name: str) -> int:
+    found = value.get(name)
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise UnreadableRecordError(f"its {name!r} is no number of tasks")
+    return found

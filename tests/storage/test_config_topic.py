@@ -1,0 +1,224 @@
+"""The records of Kafka Connect's config topic, and what they add up to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.storage.config_topic import (
+    ConfigTopic,
+    connector_entry,
+    target_state_entry,
+    task_count_entry,
+    task_entries,
+)
+from headrace.storage.protocols import StoredConnector, TaskCount
+from headrace.storage.topic_records import UnreadableRecordError
+
+TASKS = [{"task.class": "T", "x": "0"}, {"task.class": "T", "x": "1"}]
+
+
+def topic_of(*records: tuple[str, object]) -> ConfigTopic:
+    """What these records add up to; a value is written as JSON, ``None`` is a tombstone."""
+    topic = ConfigTopic()
+    for key, value in records:
+        topic.apply(key.encode(), None if value is None else json.dumps(value).encode())
+    return topic
+
+
+def properties(**values: str) -> Mapping[str, Mapping[str, str]]:
+    """The value of a connector's or a task's record."""
+    return {"properties": values}
+
+
+def test_records_are_those_of_kafka_connect() -> None:
+    """Of a connector that is created as stopped, resumed with two tasks, paused, stopped, and deleted."""
+    config = {"connector.class": "C", "name": "m", "tasks.max": "2", "none": None}
+    written = [
+        target_state_entry("m", "STOPPED"),
+        connector_entry("m", config),
+        target_state_entry("m", "RUNNING"),
+        *task_entries("m", TASKS),
+        task_count_entry("m", TaskCount(slots=2)),
+        target_state_entry("m", "PAUSED"),
+        *task_entries("m", []),
+        connector_entry("m", None),
+        target_state_entry("m", None),
+    ]
+
+    assert [
+        (b"target-state-m", b'{"state":"PAUSED","state.v2":"STOPPED"}'),
+        (
+            b"connector-m",
+            b'{"properties":{"connector.class":"C","name":"m","tasks.max":"2","none":null}}',
+        ),
+        (b"target-state-m", b'{"state":"STARTED","state.v2":"STARTED"}'),
+        (b"task-m-0", b'{"properties":{"task.class":"T","x":"0"}}'),
+        (b"task-m-1", b'{"properties":{"task.class":"T","x":"1"}}'),
+        (b"commit-m", b'{"tasks":2}'),
+        (b"tasks-fencing-m", b'{"task-count":2}'),
+        (b"target-state-m", b'{"state":"PAUSED","state.v2":"PAUSED"}'),
+        (b"commit-m", b'{"tasks":0}'),
+        (b"connector-m", None),
+        (b"target-state-m", None),
+    ] == written
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"state": "STARTED"}, "RUNNING"),
+        ({"state": "PAUSED"}, "PAUSED"),
+        ({"state": "PAUSED", "state.v2": "STOPPED"}, "STOPPED"),
+        (None, "RUNNING"),
+    ],
+)
+def test_the_target_state_is_that_of_the_newer_field(value: object, expected: str) -> None:
+    """Workers before 3.5 write only the older one; without a record a connector runs."""
+    topic = topic_of(
+        ("target-state-c", {"state": "PAUSED"}),
+        ("connector-c", properties()),
+        ("target-state-c", value),
+    )
+
+    assert StoredConnector(name="c", config={}, target_state=expected) == topic.connector("c")
+
+
+def test_tasks_are_in_force_once_they_are_committed() -> None:
+    """Those of an earlier set beyond the new number are left in the topic, and count no more."""
+    topic = topic_of(("connector-c", properties(v="1")))
+    for key, value in task_entries("c", [*TASKS, {"x": "2"}]):
+        topic.apply(key, value)
+    applied = topic.records("c").applied
+    topic.apply(*connector_entry("c", {"v": "2"}))
+    topic.apply(b"task-c-0", b'{"properties":{"x":"new"}}')
+
+    assert (*TASKS, {"x": "2"}) == topic.records("c").tasks
+    assert {"v": "1"} == applied == topic.records("c").applied
+    topic.apply(b"commit-c", b'{"tasks":1}')
+    assert ({"x": "new"},) == topic.records("c").tasks
+    assert {"v": "2"} == topic.records("c").applied
+
+
+def test_tasks_of_which_one_is_missing_are_none() -> None:
+    """Compaction has taken it, or a writer died; the next complete set counts again."""
+    topic = topic_of(
+        ("connector-c", properties()),
+        ("task-c-1", properties(x="1")),
+        ("commit-c", {"tasks": 2}),
+    )
+
+    assert (True, ()) == (topic.records("c").is_inconsistent, topic.records("c").tasks)
+    for key, value in task_entries("c", TASKS):
+        topic.apply(key, value)
+    assert (False, tuple(TASKS)) == (topic.records("c").is_inconsistent, topic.records("c").tasks)
+
+
+def test_a_commit_without_its_connector_is_passed_over() -> None:
+    """What is left of a deleted connector does not come back with another of its name (KAFKA-16838)."""
+    topic = topic_of(
+        ("task-c-0", properties(x="old")),
+        ("commit-c", {"tasks": 1}),
+        ("connector-c", properties()),
+        ("commit-c", {"tasks": 1}),
+    )
+
+    assert (True, ()) == (topic.records("c").is_inconsistent, topic.records("c").tasks)
+
+
+def test_a_deleted_connector_leaves_its_task_count() -> None:
+    """And nothing else, so that what its slots left is fenced."""
+    topic = topic_of(
+        ("connector-c", properties()),
+        ("target-state-c", {"state": "PAUSED"}),
+        ("task-c-0", properties()),
+        ("commit-c", {"tasks": 1}),
+        ("tasks-fencing-c", {"task-count": 1}),
+        ("connector-c", None),
+        ("target-state-c", None),
+    )
+
+    assert topic.connector("c") is None
+    assert () == topic.records("c").tasks
+    assert TaskCount(slots=1) == topic.records("c").count
+    topic.apply(b"connector-c", b'{"properties":{}}')
+    assert StoredConnector(name="c", config={}) == topic.connector("c")
+
+
+def test_a_connector_may_have_hyphens_in_its_name() -> None:
+    """The number of a task is what follows the last one."""
+    topic = topic_of(
+        ("connector-a-1", properties()),
+        ("task-a-1-0", properties(x="0")),
+        ("commit-a-1", {"tasks": 1}),
+    )
+
+    assert ({"x": "0"},) == topic.records("a-1").tasks
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (None, b"{}", "it has no key"),
+        (b"\xff", b"{}", "its key is not UTF-8"),
+        (b"other-c", b"{}", "its key 'other-c' is not known"),
+        (b"connector-c", b"{", "its value is not JSON"),
+        (b"connector-c", b"[" * 100_000, "its value is not JSON"),
+        (b"connector-c", b"[]", "its value is no JSON object"),
+        (b"connector-c", b"{}", "it has no properties"),
+        (b"connector-c", b'{"properties":{"a":1}}', "its property 'a' is no string"),
+        (b"target-state-c", b'{"state":"GONE"}', "its state 'GONE' is not known"),
+        (b"target-state-c", b'{"state.v2":[]}', r"its state \[\] is not known"),
+        (b"task-c", b'{"properties":{}}', "does not end with the number of a task: 'c'"),
+        (b"task-c-x", b'{"properties":{}}', "does not end with the number of a task: 'c-x'"),
+        (b"commit-c", b'{"tasks":"1"}', "its 'tasks' is no number of tasks"),
+        (b"commit-c", b'{"tasks":true}', "its 'tasks' is no number of tasks"),
+        (b"tasks-fencing-c", b'{"task-count":-1}', "its 'task-count' is no number of tasks"),
+    ],
+)
+def test_what_cannot_be_read_changes_nothing(key: bytes | None, value: bytes, said: str) -> None:
+    """The error says what is wrong with the record."""
+    topic = topic_of(("connector-c", properties(a="1")))
+    before = topic.records("c")
+    with pytest.raises(UnreadableRecordError, match=said):
+        topic.apply(key, value)
+
+    assert before == topic.records("c")
+    assert {"c"} == topic.connectors().keys()
+
+
+@pytest.mark.parametrize("key", ["session-key", "restart-connector-c", "logger-cluster-org.x"])
+def test_requests_to_running_workers_are_no_configuration(key: str) -> None:
+    """They are passed over without an error."""
+    assert {} == topic_of((key, {"level": "DEBUG"})).connectors()
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(
+    name=TEXT,
+    config=st.dictionaries(TEXT, st.none() | TEXT),
+    state=st.sampled_from(["RUNNING", "PAUSED", "STOPPED"]),
+    tasks=st.lists(st.dictionaries(TEXT, TEXT), max_size=4),
+)
+def test_what_was_written_is_read(
+    name: str, config: dict[str, str | None], state: str, tasks: list[dict[str, str]]
+) -> None:
+    """Whatever a connector is called, and whatever its settings are."""
+    topic = ConfigTopic()
+    for entry in (
+        target_state_entry(name, state),
+        connector_entry(name, config),
+        *task_entries(name, tasks),
+    ):
+        topic.apply(*entry)
+
+    assert {
+        name: StoredConnector(name=name, config=config, target_state=state)
+    } == topic.connectors()
+    assert tuple(tasks) == topic.records(name).tasks
