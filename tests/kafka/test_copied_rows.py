@@ -13,6 +13,7 @@ from headrace.kafka.client_config import producer_config
 from headrace.kafka.sender import EncodedRecords, RowsOrigin
 from headrace.kafka.wire_sender import WireSender, make_wire_sender
 from headrace.testing.judge import committed_records
+from spark.kafka.tables import Topics
 
 pytestmark = pytest.mark.broker
 
@@ -41,7 +42,8 @@ def _rows(topic: str, offsets: list[int], partition: int | None = 0) -> EncodedR
 
 def test_runs_are_those_of_the_source_offsets(bootstrap: str, sender: WireSender):
     """Over the borders of batches, and apart at each gap; of this commit only."""
-    topic = f"t-{uuid4().hex}"
+    topic = Topics(bootstrap).create("rows")
+    other = Topics(bootstrap).create("other")
     found = []
     for offsets in ([*range(5, 50), *range(60, 70)], [70, 71, 99]):
         sender.begin()
@@ -54,7 +56,7 @@ def test_runs_are_those_of_the_source_offsets(bootstrap: str, sender: WireSender
         landed = {
             run.target_first + at: run.first + at for run in runs for at in range(run.records)
         }
-        sender.send(_rows(f"other-{topic}", [1]))
+        sender.send(_rows(other, [1]))
         sender.commit()
         by_offset = {
             each.offset: int(each.value or b"") for each in committed_records(bootstrap, topic)
