@@ -149,9 +149,8 @@ def test_without_a_transaction_tombstones_wait_for_the_offsets() -> None:
     """Whoever dies in between leaves two forms of an offset, and never none."""
     value, tombstone = (OURS, b"{}"), (THEIRS, None)
 
-    assert [[value], [tombstone]] == steps([tombstone, value], atomic=False)
-    assert [[tombstone]] == steps([tombstone], atomic=False)
-    assert [[value, tombstone]] == steps([value, tombstone], atomic=True)
+    assert [[value], [tombstone]] == steps([tombstone, value])
+    assert [[tombstone]] == steps([tombstone])
 
 
 def test_foreign_records_are_skipped(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 
 import pytest
@@ -13,197 +13,207 @@ from headrace.connect.errors import FencedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_writer import TopicWriter
-from headrace.storage.kafka import KafkaConfigStore, KafkaStatusStore
+from headrace.kafka.topic_writer import TopicRecords, TopicWriter
+from headrace.storage.kafka import KafkaStorage, StorageTopics
+from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.protocols import (
     ConfigStore,
+    Retention,
     Status,
     StatusStore,
     StoredConnector,
     TaskCount,
     TopicStore,
 )
+from headrace.testing.change_suites import ChangeStorage, ChangeStoreSuite, intent
 from headrace.testing.storage_suites import ConfigStoreSuite, StatusStoreSuite, TopicStoreSuite
 
 pytestmark = pytest.mark.broker
 
-TopicMaker = Callable[[int], str]
+
+@pytest.fixture
+def names(bootstrap: str) -> StorageTopics:
+    """Compacted topics of the test's own."""
+    made = StorageTopics(*(f"{each}-{uuid.uuid4().hex[:8]}" for each in StorageTopics._fields))
+    admin = KafkaAdmin(client_config({"bootstrap.servers": bootstrap}))
+    for name in made:
+        partitions = 3 if name == made.statuses else 1
+        topic = CompactedTopic(name=name, partitions=partitions, replication=1)
+        admin.ensure_compacted_topic(topic, Deadline.after(20))
+    return made
 
 
 @pytest.fixture
-def new_topic(bootstrap: str) -> TopicMaker:
-    """Makes compacted topics with so many partitions."""
-
-    def make(partitions: int) -> str:
-        topic = f"storage-{uuid.uuid4().hex[:8]}"
-        KafkaAdmin(client_config({"bootstrap.servers": bootstrap})).ensure_compacted_topic(
-            CompactedTopic(name=topic, partitions=partitions, replication=1), Deadline.after(20)
-        )
-        return topic
-
-    return make
-
-
-@pytest.fixture
-def opened() -> Iterator[ExitStack]:
-    """Closes what a test has opened."""
-    with ExitStack() as opened:
-        yield opened
-
-
-@pytest.fixture
-def open_configs(
-    bootstrap: str, new_topic: TopicMaker, opened: ExitStack
-) -> Callable[..., KafkaConfigStore]:
-    """Opens stores on one topic; with a transactional id where that is asked for."""
-    topic = new_topic(1)
-
-    def open_store(*, is_atomic: bool = True) -> KafkaConfigStore:
-        properties = {"bootstrap.servers": bootstrap}
-        store = KafkaConfigStore(
-            topic,
-            client=client_config(properties),
-            producer=producer_config(
-                properties, transactional_id=f"connect-cluster-{topic}" if is_atomic else None
-            ),
-        )
-        return opened.enter_context(closing(store))
-
-    return open_store
-
-
-@pytest.fixture
-def statuses(bootstrap: str, new_topic: TopicMaker, opened: ExitStack) -> KafkaStatusStore:
-    """A store on a topic of its own."""
+def open_storage(bootstrap: str, names: StorageTopics) -> Iterator[Callable[..., KafkaStorage]]:
+    """Opens storages on the same topics, that are closed with the test; transactional unless that is not asked for."""
     properties = {"bootstrap.servers": bootstrap}
-    store = KafkaStatusStore(
-        new_topic(3), client=client_config(properties), producer=producer_config(properties)
-    )
-    return opened.enter_context(closing(store))
+    with ExitStack() as opened:
+
+        def open_one(*, is_atomic: bool = True) -> KafkaStorage:
+            writer = f"connect-cluster-{names.configs}" if is_atomic else None
+            storage = KafkaStorage(
+                names,
+                client=client_config(properties),
+                leader=producer_config(properties, transactional_id=writer),
+                worker=producer_config(properties),
+            )
+            return opened.enter_context(closing(storage))
+
+        yield open_one
+
+
+@pytest.fixture
+def storage(open_storage: Callable[..., KafkaStorage]) -> KafkaStorage:
+    """An empty storage."""
+    return open_storage()
 
 
 class TestKafkaConfigs(ConfigStoreSuite):
     """Configurations in Kafka, each write a transaction."""
 
     @pytest.fixture
-    def store(self, open_configs: Callable[..., KafkaConfigStore]) -> ConfigStore:
+    def store(self, storage: KafkaStorage) -> ConfigStore:
         """An empty store."""
-        return open_configs()
+        return storage.configs
 
 
 class TestKafkaConfigsWithoutTransactions(ConfigStoreSuite):
     """Configurations in Kafka, at least once."""
 
     @pytest.fixture
-    def store(self, open_configs: Callable[..., KafkaConfigStore]) -> ConfigStore:
+    def store(self, open_storage: Callable[..., KafkaStorage]) -> ConfigStore:
         """An empty store."""
-        return open_configs(is_atomic=False)
+        return open_storage(is_atomic=False).configs
 
 
 class TestKafkaStatuses(StatusStoreSuite):
     """Statuses in Kafka."""
 
     @pytest.fixture
-    def store(self, statuses: KafkaStatusStore) -> StatusStore:
+    def store(self, storage: KafkaStorage) -> StatusStore:
         """An empty store."""
-        return statuses
+        return storage.statuses
 
 
 class TestKafkaTopics(TopicStoreSuite):
     """Active topics in Kafka."""
 
     @pytest.fixture
-    def store(self, statuses: KafkaStatusStore) -> TopicStore:
+    def store(self, storage: KafkaStorage) -> TopicStore:
         """An empty store."""
-        return statuses.topics
+        return storage.topics
 
 
-def test_another_worker_reads_what_was_written(
-    open_configs: Callable[..., KafkaConfigStore],
-) -> None:
+class TestKafkaChanges(ChangeStoreSuite):
+    """Changes of offsets in Kafka, beside configurations."""
+
+    @pytest.fixture
+    def storage(self, open_storage: Callable[..., KafkaStorage]) -> ChangeStorage:
+        """An empty storage; offsets are elsewhere."""
+        opened = open_storage()
+        return ChangeStorage(
+            changes=opened.changes, offsets=MemoryOffsetStore(), configs=opened.configs
+        )
+
+    def test_offsets_of_the_same_storage_are_stored_with_the_change(
+        self, storage: ChangeStorage
+    ) -> None:
+        """There are none in this storage, and none are lost unnoticed."""
+        begun = storage.changes.begin(intent(), Retention())
+        with pytest.raises(ValueError, match="not stored with the changes"):
+            storage.changes.finish(begun, [(b"k", b"v")])
+
+        assert [begun] == list(storage.changes.open_intents())
+
+
+def test_another_worker_reads_what_was_written(open_storage: Callable[..., KafkaStorage]) -> None:
     """Once it reads to the end; its own writes see it at once."""
-    one, other = open_configs(is_atomic=False), open_configs(is_atomic=False)
+    one, other = open_storage(is_atomic=False), open_storage(is_atomic=False)
     stored = StoredConnector(name="c", config={"a": "1"}, target_state="STOPPED")
-    one.put_connector(stored)
-    one.put_task_configs("c", [{"n": "0"}])
+    status = Status(state="RUNNING", worker_id="w", generation=2, version="1.0")
+    one.configs.put_connector(stored)
+    one.configs.put_task_configs("c", [{"n": "0"}])
+    one.statuses.put("c", 0, status)
+    one.topics.put("c", ["t"])
+    begun = one.changes.begin(intent(), Retention())
 
-    assert other.connector("c") is None
+    assert other.configs.connector("c") is None
     other.refresh()
-    assert stored == other.connector("c")
-    assert [{"n": "0"}] == list(other.task_configs("c"))
+    assert stored == other.configs.connector("c")
+    assert [{"n": "0"}] == list(other.configs.task_configs("c"))
+    assert {0: status} == other.statuses.statuses("c")
+    assert ["t"] == list(other.topics.topics("c"))
+    assert [begun] == list(other.changes.open_intents())
 
-    other.put_connector(StoredConnector(name="d", config={}))
-    one.put_task_count("d", TaskCount(slots=1))
-    assert {"c", "d"} == one.connectors().keys()
+    other.configs.put_connector(StoredConnector(name="d", config={}))
+    one.configs.put_task_count("d", TaskCount(slots=1))
+    assert {"c", "d"} == one.configs.connectors().keys()
+
+
+def test_numbers_of_changes_are_not_given_twice(open_storage: Callable[..., KafkaStorage]) -> None:
+    """Where another leader has begun some meanwhile."""
+    one, other = open_storage(is_atomic=False), open_storage(is_atomic=False)
+    begun = [each.changes.begin(intent(), Retention()) for each in (one, other, one)]
+
+    assert [1, 2, 3] == [each.entry.id for each in begun]
 
 
 def test_what_is_stored_is_not_written_again(
-    open_configs: Callable[..., KafkaConfigStore], caplog: pytest.LogCaptureFixture
+    storage: KafkaStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A record restarts the tasks of Java workers; a new configuration needs its tasks again, though they are the same."""
-    store, written = open_configs(), list[int]()
-    write = TopicWriter.write
+    written, write = list[int](), TopicWriter.write
 
-    def counting(self: TopicWriter, steps: list[list[object]]) -> None:
-        written.extend(map(len, steps))
-        write(self, steps)  # pyright: ignore[reportArgumentType]
+    def counting(self: TopicWriter, parts: Sequence[TopicRecords], deadline: Deadline) -> None:
+        written.append(sum(len(entries) for _, entries in parts))
+        write(self, parts, deadline)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TopicWriter, "write", counting)
-        for version in ("1", "1", "2"):
-            store.put_connector(StoredConnector(name="c", config={"v": version}))
-            store.put_task_configs("c", [{"n": "0"}])
-        store.put_connector(StoredConnector(name="c", config={"v": "2"}, target_state="PAUSED"))
-        store.delete_connector("c")
-        store.delete_connector("c")
+    monkeypatch.setattr(TopicWriter, "write", counting)
+    for version in ("1", "1", "2"):
+        storage.configs.put_connector(StoredConnector(name="c", config={"v": version}))
+        storage.configs.put_task_configs("c", [{"n": "0"}])
+    paused = StoredConnector(name="c", config={"v": "2"}, target_state="PAUSED")
+    storage.configs.put_connector(paused)
+    for _ in range(2):
+        storage.configs.delete_connector("c")
 
-    assert [1, 2, 1, 2, 1, 2] == written
+    # A deletion is noted among the changes as well.
+    assert [1, 2, 1, 2, 1, 3] == written
 
 
 def test_a_writer_that_was_replaced_writes_nothing(
-    open_configs: Callable[..., KafkaConfigStore],
+    open_storage: Callable[..., KafkaStorage],
 ) -> None:
-    """Until it takes the transactional id back, which only a leader may do."""
-    old, new = open_configs(), open_configs()
-    old.put_connector(StoredConnector(name="c", config={}))
-    new.put_connector(StoredConnector(name="d", config={}))
+    """It is fenced, in either topic."""
+    old, new = open_storage(), open_storage()
+    old.configs.put_connector(StoredConnector(name="c", config={}))
+    new.configs.put_connector(StoredConnector(name="d", config={}))
     with pytest.raises(FencedError):
-        old.delete_connector("c")
+        old.configs.delete_connector("c")
 
     new.refresh()
-    assert {"c", "d"} == new.connectors().keys()
+    assert {"c", "d"} == new.configs.connectors().keys()
+    begun = new.changes.begin(intent(), Retention())
+    assert [begun] == list(new.changes.open_intents())
 
 
 def test_a_record_that_cannot_be_read_is_logged_and_passed_over(
-    bootstrap: str, new_topic: TopicMaker, opened: ExitStack, caplog: pytest.LogCaptureFixture
+    bootstrap: str, storage: KafkaStorage, names: StorageTopics, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With its place; what comes after it counts."""
-    topic, properties = new_topic(1), {"bootstrap.servers": bootstrap}
-    writer = TopicWriter(topic, producer_config(properties), what="records", seconds=20)
-    opened.callback(writer.close)
+    writer = TopicWriter(
+        producer_config({"bootstrap.servers": bootstrap}), what="records", open_seconds=20
+    )
     entries = [
         (b"connector-a", b'{"properties":{}}'),
         (b"connector-b", b"damaged"),
         (b"connector-c", b'{"properties":{}}'),
     ]
-    writer.write([entries])
-    store = KafkaConfigStore(
-        topic, client=client_config(properties), producer=producer_config(properties)
-    )
-    opened.callback(store.close)
+    with closing(writer):
+        writer.write([(names.configs, entries)], Deadline.after(20))
     with caplog.at_level(logging.WARNING):
-        store.refresh()
+        storage.refresh()
 
-    assert {"a", "c"} == store.connectors().keys()
-    assert f"A record of topic {topic!r} is passed over (partition 0, offset 1)" in caplog.text
-
-
-def test_statuses_of_others_are_seen(statuses: KafkaStatusStore) -> None:
-    """Also those that were written while this store wrote."""
-    status = Status(state="RUNNING", worker_id="w", generation=2, version="1.0")
-    statuses.put("c", 0, status)
-    statuses.topics.put("c", ["t"])
-    statuses.refresh()
-
-    assert {0: status} == statuses.statuses("c")
-    assert ["t"] == list(statuses.topics.topics("c"))
+    assert {"a", "c"} == storage.configs.connectors().keys()
+    told = f"A record of topic {names.configs!r} is passed over (partition 0, offset 1)"
+    assert told in caplog.text

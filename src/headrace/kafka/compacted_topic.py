@@ -42,7 +42,7 @@ class CompactedLog:
     If the consumer delivers nothing although the broker has more, as after a long freeze of the broker, it is
     replaced by a new one that resumes at the same offsets. One thread owns it. Reads ``read_committed`` and
     commits nothing. Partitions that the topic gains are read from their beginning. *on_record* runs inside
-    ``read_to_end``. Raises :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
+    ``read_to_end``. *when_late* is a sentence of advice for when the end is not reached in time. Raises :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
     """
 
     def __init__(
@@ -51,10 +51,12 @@ class CompactedLog:
         config: ClientConfig,
         *,
         on_record: Callable[[LogRecord], None],
+        when_late: str = "",
         consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
     ) -> None:
         self._topic = topic
         self._on_record = on_record
+        self._when_late = when_late
         self._reached: dict[int, int] = {}
         self._admin = KafkaAdmin(config)
         self._settings = config.settings
@@ -182,8 +184,7 @@ class CompactedLog:
         return RetriableError(
             f"The end of topic {self._topic!r} was not reached in time (partition {places}). "
             "The broker is slow or unreachable, or another producer has an open transaction in this topic: "
-            "kafka-transactions.sh find-hanging shows it. A topic of the connector's own avoids this "
-            "(offsets.storage.topic)."
+            f"kafka-transactions.sh find-hanging shows it. {self._when_late}".rstrip()
         )
 
     def _recreated(self, how: str) -> TaskFailedError:

@@ -1,9 +1,10 @@
-"""Records written to a compacted topic that headrace reads back, each call within a time."""
+"""Records written to compacted topics that headrace reads back, within a time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.kafka.client_config import ClientConfig
@@ -11,52 +12,52 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.sender import OffsetEntry, Sender
 
+TopicRecords: TypeAlias = tuple[str, Sequence[OffsetEntry]]
+"""A topic, and records to be written to it."""
+
 
 class TopicWriter:
-    """Writes records to *topic*, whose kind errors name as *what*, such as ``source offsets``. One thread owns it.
+    """Writes keys and values that errors name as *what*, such as ``source offsets``. One thread owns it.
 
-    Its producer is made when it is first needed, and another one after any failure, so that a call may be retried. With a
-    transactional id each step of a call is atomic; without, its records are acknowledged one by one, in their order within a
-    partition. A call gives up after *seconds*.
+    Its producer is made when it is first needed, which takes at most *open_seconds*, and another one after any failure, so that a
+    call may be repeated.
     """
 
     def __init__(
         self,
-        topic: str,
         producer: ClientConfig,
         *,
         what: str,
-        seconds: float,
+        open_seconds: float,
         clock: Clock = time.monotonic,
     ) -> None:
-        self._topic = topic
         self._what = what
-        self._seconds = seconds
         self._clock = clock
         self._deadline = Deadline.after(0, clock)
         self._sender: Sender | None = None
         self._sending: Callable[[], Sender] = lambda: make_sender(
             producer,
-            owner=f"writer of {topic!r}",
-            open_seconds=seconds,
+            owner=f"writer of {what}",
+            open_seconds=open_seconds,
             clock=clock,
             waiting=self._give_up_late,
         )
         self.is_atomic = producer.transactional_id is not None
+        """Whether it has a transactional id: all that one call writes is then one transaction."""
 
-    def write(self, steps: Iterable[Sequence[OffsetEntry]]) -> None:
-        """Write *steps*, the records of each acknowledged before the next; durable on return.
+    def write(self, parts: Sequence[TopicRecords], deadline: Deadline) -> None:
+        """Write *parts*, durable on return; without a transaction, each is acknowledged before the next is sent.
 
-        Raises :class:`~headrace.connect.errors.RetriableError` when the broker did not answer in time, and what
+        Raises :class:`~headrace.connect.errors.RetriableError` after *deadline*, and what
         :class:`~headrace.kafka.sender.Sender` raises.
         """
-        self._deadline = Deadline.after(self._seconds, self._clock)
+        self._deadline = deadline
         try:
-            for step in steps:
-                sender = self._opened()
-                sender.begin()
-                sender.send_offsets(self._topic, step)
-                sender.commit()
+            if self.is_atomic:
+                self._write(parts)
+            else:
+                for part in parts:
+                    self._write([part])
         except ConnectError:
             self.close()
             raise
@@ -66,6 +67,13 @@ class TopicWriter:
         if self._sender is not None:
             self._sender.close()
             self._sender = None
+
+    def _write(self, parts: Sequence[TopicRecords]) -> None:
+        sender = self._opened()
+        sender.begin()
+        for topic, entries in parts:
+            sender.send_offsets(topic, entries)
+        sender.commit()
 
     def _opened(self) -> Sender:
         if self._sender is None:
@@ -77,6 +85,6 @@ class TopicWriter:
         """Called by the sender about once a second while it waits."""
         if self._deadline.expired:
             raise RetriableError(
-                f"{self._what.capitalize()} could not be stored in topic {self._topic!r} in time. The broker is slow "
-                f"or unreachable; waited for: {doing}."
+                f"{self._what[:1].upper()}{self._what[1:]} could not be stored in time. The broker is slow or unreachable; "
+                f"waited for: {doing}."
             )

@@ -15,6 +15,7 @@ from headrace.kafka.topic_writer import TopicWriter
 from headrace.offsets.index import LogPosition, OffsetIndex
 
 REFRESH_SECONDS = 60.0
+_OWN_TOPIC = "A topic of the connector's own avoids this (offsets.storage.topic)."
 
 
 class KafkaOffsetStore:
@@ -35,9 +36,13 @@ class KafkaOffsetStore:
         clock: Clock = time.monotonic,
     ) -> None:
         self._index = OffsetIndex()
-        self._log = CompactedLog(topic, client, on_record=self._take)
+        self._log = CompactedLog(topic, client, on_record=self._take, when_late=_OWN_TOPIC)
+        self._topic = topic
         self._writer = TopicWriter(
-            topic, producer, what="source offsets", seconds=refresh_seconds, clock=clock
+            producer,
+            what=f"source offsets in topic {topic!r}",
+            open_seconds=refresh_seconds,
+            clock=clock,
         )
         self._has_read = False
         self._refresh_seconds = refresh_seconds
@@ -74,7 +79,9 @@ class KafkaOffsetStore:
         if not self._has_read:
             self.refresh()
         entries = self.entries_for(connector, offsets)
-        self._writer.write(steps(entries, atomic=self._writer.is_atomic))
+        if entries:
+            parts = [(self._topic, step) for step in steps(entries)]
+            self._writer.write(parts, Deadline.after(self._refresh_seconds, self._clock))
 
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
         """The records that store *offsets*, for a caller that writes them in a transaction of its own.
@@ -95,14 +102,12 @@ class KafkaOffsetStore:
         self._index.apply(record.key, record.value, place)
 
 
-def steps(entries: Sequence[OffsetEntry], *, atomic: bool) -> list[list[OffsetEntry]]:
-    """*entries* in the steps in which they are written, each acknowledged before the next. Pure.
+def steps(entries: Sequence[OffsetEntry]) -> list[list[OffsetEntry]]:
+    """*entries* in the steps in which they are written; without a transaction each is acknowledged before the next. Pure.
 
-    Without a transaction, tombstones are written after the offsets: they may belong to another partition of
-    the topic, and a writer that dies in between must leave two forms of an offset rather than none.
+    Tombstones are written after the offsets: they may belong to another partition of the topic, and a writer that dies in between
+    must leave two forms of an offset rather than none.
     """
-    if atomic:
-        return [list(entries)] if entries else []
     offsets = [entry for entry in entries if entry[1] is not None]
     tombstones = [entry for entry in entries if entry[1] is None]
     return [step for step in (offsets, tombstones) if step]

@@ -1,4 +1,4 @@
-"""Configurations, statuses and active topics in Kafka Connect's topics, shared by the workers of a group."""
+"""Configurations, statuses, active topics and changes of offsets in Kafka's topics, shared by the workers of a group."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
 
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.sender import OffsetEntry
-from headrace.kafka.topic_writer import TopicWriter
+from headrace.kafka.topic_writer import TopicRecords, TopicWriter
+from headrace.storage.changes_topic import (
+    ChangeState,
+    ChangesTopic,
+    change_entries,
+    deletion_entry,
+    state_entry,
+)
 from headrace.storage.config_topic import (
     ConfigTopic,
     connector_entry,
@@ -20,7 +28,15 @@ from headrace.storage.config_topic import (
     task_count_entry,
     task_entries,
 )
-from headrace.storage.protocols import Status, StoredConnector, TaskCount
+from headrace.storage.protocols import (
+    HistoryEntry,
+    Intent,
+    Phase,
+    Retention,
+    Status,
+    StoredConnector,
+    TaskCount,
+)
 from headrace.storage.status_topic import (
     StatusTopic,
     removed_topic_entry,
@@ -29,134 +45,153 @@ from headrace.storage.status_topic import (
 )
 from headrace.storage.topic_records import UnreadableRecordError
 
+ApplyRecord: TypeAlias = Callable[[bytes | None, bytes | None], None]
+"""Takes in the key and the value of a topic's next record."""
+
 _LOG = logging.getLogger(__name__)
 WRITE_SECONDS: Final = 30.0
 """What Kafka Connect gives a write and its reading back."""
 
 
-class _SharedTopic:
-    """A topic that others write to as well: what is written is read back before a call returns. Any thread may call."""
+class SharedTopics:
+    """Compacted topics to which others write as well, and one producer for them. Any thread may call.
+
+    They are read to their ends before a write that depends on them, and again after it. *what* is what they hold, for errors. With a
+    transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one
+    (KIP-618). Each call gives up after *seconds*, with :class:`~headrace.connect.errors.RetriableError`.
+    """
 
     def __init__(
         self,
-        log: Callable[[Callable[[LogRecord], None]], CompactedLog],
-        writer: TopicWriter,
-        apply: Callable[[bytes | None, bytes | None], None],
+        producer: ClientConfig,
         *,
-        topic: str,
-        seconds: float,
-        clock: Clock,
+        what: str,
+        seconds: float = WRITE_SECONDS,
+        clock: Clock = time.monotonic,
     ) -> None:
-        self._topic = topic
-        self._apply = apply
-        self._log = log(self._take)
-        self._writer = writer
+        self._writer = TopicWriter(producer, what=what, open_seconds=seconds, clock=clock)
+        self._logs: list[CompactedLog] = []
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
+
+    def follow(self, topic: str, client: ClientConfig, apply: ApplyRecord) -> None:
+        """From now on read the existing *topic*, too, and *apply* its records. Called before any other method."""
+
+        def take(record: LogRecord) -> None:
+            try:
+                apply(record.key, record.value)
+            except UnreadableRecordError as error:
+                _LOG.warning(
+                    "A record of topic %r is passed over (partition %d, offset %d): %s.",
+                    topic,
+                    record.partition,
+                    record.offset,
+                    error,
+                )
+
+        self._logs.append(CompactedLog(topic, client, on_record=take))
 
     def refresh(self) -> None:
         """See everything committed before this call."""
         with self._lock:
             self._read(self._deadline())
 
-    def write(self, entries: Sequence[OffsetEntry]) -> None:
-        """Write *entries*, whatever others wrote."""
+    def write(self, *parts: TopicRecords) -> None:
+        """Write *parts*, whatever others wrote; without a transaction, in their order."""
         with self._lock:
-            self._write(entries, self._deadline())
+            self._write(parts, self._deadline())
 
-    def change(self, entries: Callable[[], Sequence[OffsetEntry]]) -> None:
-        """Write the *entries* that are given once everything committed before this call is seen; none are written for none."""
+    def change(self, parts: Callable[[], Sequence[TopicRecords]]) -> None:
+        """Write the *parts* that are given once everything committed before this call is seen; parts without records are left out."""
         with self._lock:
             deadline = self._deadline()
             self._read(deadline)
-            if made := entries():
-                self._write(made, deadline)
+            self._write(parts(), deadline)
 
     def close(self) -> None:
         """Release the clients."""
         with self._lock:
             self._writer.close()
-            self._log.close()
+            for each in self._logs:
+                each.close()
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds, self._clock)
 
     def _read(self, deadline: Deadline) -> None:
-        self._log.read_to_end(deadline)
+        for each in self._logs:
+            each.read_to_end(deadline)
 
-    def _write(self, entries: Sequence[OffsetEntry], deadline: Deadline) -> None:
-        self._writer.write([entries])
-        self._read(deadline)
-
-    def _take(self, record: LogRecord) -> None:
-        try:
-            self._apply(record.key, record.value)
-        except UnreadableRecordError as error:
-            _LOG.warning(
-                "A record of topic %r is passed over (partition %d, offset %d): %s.",
-                self._topic,
-                record.partition,
-                record.offset,
-                error,
-            )
+    def _write(self, parts: Sequence[TopicRecords], deadline: Deadline) -> None:
+        kept = [(topic, entries) for topic, entries in parts if entries]
+        if kept:
+            self._writer.write(kept, deadline)
+            self._read(deadline)
 
 
-def _shared(
-    topic: str,
-    apply: Callable[[bytes | None, bytes | None], None],
-    client: ClientConfig,
-    producer: ClientConfig,
-    *,
-    what: str,
-    seconds: float,
-    clock: Clock,
-) -> _SharedTopic:
-    return _SharedTopic(
-        lambda take: CompactedLog(topic, client, on_record=take),
-        TopicWriter(topic, producer, what=what, seconds=seconds, clock=clock),
-        apply,
-        topic=topic,
-        seconds=seconds,
-        clock=clock,
-    )
+class StorageTopics(NamedTuple):
+    """The names of existing, compacted topics. That of *configs* and that of *changes* have one partition."""
+
+    configs: str
+    statuses: str
+    changes: str
 
 
-class KafkaConfigStore:
-    """A :class:`~headrace.storage.protocols.ConfigStore` on the existing *topic*, which has one partition. Any thread may call.
+class KafkaStorage:
+    """The stores of a group of workers, in its *topics*; closing it closes all of them. Any thread may call.
 
-    What it answers is as of the last ``refresh`` or write. With a transactional id in *producer* each write is atomic, and another
-    producer with the same id fences this one (KIP-618). A refresh or a write gives up after *seconds*, with
-    :class:`~headrace.connect.errors.RetriableError`.
+    What they answer is as of the last ``refresh`` or write. *leader* is the producer of configurations and changes: with a
+    transactional id each write of them is one transaction, and another producer with the same id fences this one (KIP-618).
+    *worker* is that of statuses and active topics, without one. Each call gives up after *seconds*, with
+    :class:`~headrace.connect.errors.RetriableError`. *now* gives seconds since 1970.
     """
 
     def __init__(
         self,
-        topic: str,
+        topics: StorageTopics,
         *,
         client: ClientConfig,
-        producer: ClientConfig,
+        leader: ClientConfig,
+        worker: ClientConfig,
         seconds: float = WRITE_SECONDS,
         clock: Clock = time.monotonic,
+        now: Clock = time.time,
     ) -> None:
-        self._found = ConfigTopic()
-        self._topic = _shared(
-            topic,
-            self._found.apply,
-            client,
-            producer,
-            what="connector configurations",
-            seconds=seconds,
-            clock=clock,
-        )
+        configs, changes, statuses = ConfigTopic(), ChangesTopic(), StatusTopic()
+        led = SharedTopics(leader, what="connector configurations", seconds=seconds, clock=clock)
+        led.follow(topics.configs, client, configs.apply)
+        led.follow(topics.changes, client, changes.apply)
+        own = SharedTopics(worker, what="statuses", seconds=seconds, clock=clock)
+        own.follow(topics.statuses, client, statuses.apply)
+        self._shared = (led, own)
+        self.configs = KafkaConfigStore(led, topics, configs, changes)
+        self.changes = KafkaChangeStore(led, topics.changes, changes, self.configs)
+        self.statuses = KafkaStatusStore(own, topics.statuses, statuses)
+        self.topics = KafkaTopicStore(own, topics.statuses, statuses, now)
 
     def refresh(self) -> None:
         """See everything committed before this call."""
-        self._topic.refresh()
+        for each in self._shared:
+            each.refresh()
 
     def close(self) -> None:
         """Release the clients."""
-        self._topic.close()
+        for each in self._shared:
+            each.close()
+
+
+class KafkaConfigStore:
+    """A :class:`~headrace.storage.protocols.ConfigStore`; *found* is what its topic says, and *changes* that of changes of offsets."""
+
+    def __init__(
+        self, shared: SharedTopics, topics: StorageTopics, found: ConfigTopic, changes: ChangesTopic
+    ) -> None:
+        self._found = found
+        self._shared = shared
+        self._topic = topics.configs
+        self._changes_topic = topics.changes
+        self._changes = changes
 
     def connectors(self) -> Mapping[str, StoredConnector]:
         """Every stored connector by name."""
@@ -168,29 +203,31 @@ class KafkaConfigStore:
 
     def put_connector(self, connector: StoredConnector) -> None:
         """Store or replace a connector; what is stored already is not written again, since each record restarts tasks."""
-        name = connector.name
+        self._shared.change(lambda: [self.storing(connector)])
 
-        def entries() -> Sequence[OffsetEntry]:
-            before = self._found.records(name)
-            made: list[OffsetEntry] = []
-            if (before.target_state or "RUNNING") != connector.target_state:
-                made.append(target_state_entry(name, connector.target_state))
-            if before.config != connector.config:
-                made.append(connector_entry(name, connector.config))
-            return made
-
-        self._topic.change(entries)
+    def storing(self, connector: StoredConnector) -> TopicRecords:
+        """The records that store *connector*, for a caller that writes others with them."""
+        before = self._found.records(connector.name)
+        made: list[OffsetEntry] = []
+        if (before.target_state or "RUNNING") != connector.target_state:
+            made.append(target_state_entry(connector.name, connector.target_state))
+        if before.config != connector.config:
+            made.append(connector_entry(connector.name, connector.config))
+        return self._topic, made
 
     def delete_connector(self, name: str) -> None:
         """Forget a connector's configuration and tasks; its offsets and task count stay."""
 
-        def entries() -> Sequence[OffsetEntry]:
+        def parts() -> Sequence[TopicRecords]:
             before = self._found.records(name)
             if before.config is None and before.target_state is None:
                 return ()
-            return connector_entry(name, None), target_state_entry(name, None)
+            # Changes until now are of another connector than any later one of that name.
+            noted = [deletion_entry(name, self._changes.last)]
+            gone = [connector_entry(name, None), target_state_entry(name, None)]
+            return [(self._changes_topic, noted), (self._topic, gone)]
 
-        self._topic.change(entries)
+        self._shared.change(parts)
 
     def task_configs(self, connector: str) -> Sequence[Mapping[str, str]]:
         """What was last stored by ``put_task_configs``; empty where compaction has taken a part of it."""
@@ -199,14 +236,14 @@ class KafkaConfigStore:
     def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Store a connector's tasks, unless they are stored, and were made from its present configuration."""
 
-        def entries() -> Sequence[OffsetEntry]:
+        def parts() -> Sequence[TopicRecords]:
             before = self._found.records(connector)
             is_in_force = not before.is_inconsistent and before.applied == before.config
             if is_in_force and before.tasks == tuple(configs):
                 return ()
-            return task_entries(connector, configs)
+            return [(self._topic, task_entries(connector, configs))]
 
-        self._topic.change(entries)
+        self._shared.change(parts)
 
     def task_count(self, connector: str) -> TaskCount | None:
         """What was last stored by ``put_task_count``."""
@@ -214,49 +251,79 @@ class KafkaConfigStore:
 
     def put_task_count(self, connector: str, count: TaskCount) -> None:
         """Store the slot count of a generation, before its first slot starts."""
-        self._topic.write([task_count_entry(connector, count)])
+        self._shared.write((self._topic, [task_count_entry(connector, count)]))
 
 
-class KafkaStatusStore:
-    """A :class:`~headrace.storage.protocols.StatusStore` on the existing *topic*. Any thread may call.
+class KafkaChangeStore:
+    """A :class:`~headrace.storage.protocols.ChangeStore`; *found* is what its *topic* says.
 
-    *topics* is the store of active topics, which Kafka Connect keeps beside the statuses. What it answers is as of the last ``refresh`` or write, which each give up after *seconds* with
-    :class:`~headrace.connect.errors.RetriableError`. *now* gives seconds since 1970.
+    Offsets are in other topics, under transactions of their own. So ``finish`` is called after they were written.
     """
 
     def __init__(
-        self,
-        topic: str,
-        *,
-        client: ClientConfig,
-        producer: ClientConfig,
-        seconds: float = WRITE_SECONDS,
-        clock: Clock = time.monotonic,
-        now: Clock = time.time,
+        self, shared: SharedTopics, topic: str, found: ChangesTopic, configs: KafkaConfigStore
     ) -> None:
-        self._found = StatusTopic()
-        self._topic = _shared(
-            topic,
-            self._found.apply,
-            client,
-            producer,
-            what="statuses",
-            seconds=seconds,
-            clock=clock,
-        )
-        self.topics = KafkaTopicStore(self._found, self._topic, now)
+        self._found = found
+        self._shared = shared
+        self._topic = topic
+        self._configs = configs
 
-    def refresh(self) -> None:
-        """See everything committed before this call."""
-        self._topic.refresh()
+    def entries(self, connector: str) -> Sequence[HistoryEntry]:
+        """The changes of *connector*, the newest first; they outlive the connector."""
+        return self._found.entries(connector)
 
-    def close(self) -> None:
-        """Release the clients."""
-        self._topic.close()
+    def open_intents(self) -> Sequence[Intent]:
+        """The open changes, the oldest first."""
+        return self._found.open_intents()
+
+    def begin(self, intent: Intent, keep: Retention) -> Intent:
+        """Store *intent* and its entry, which gets its number, and delete entries that *keep* excludes."""
+        begun = intent
+
+        def parts() -> Sequence[TopicRecords]:
+            nonlocal begun
+            begun = replace(intent, entry=replace(intent.entry, id=self._found.last + 1))
+            removed = self._found.removals(begun.entry, keep)
+            return [(self._topic, change_entries(begun)), (self._topic, removed)]
+
+        self._shared.change(parts)
+        return begun
+
+    def move(self, intent: Intent, phase: Phase) -> Intent:
+        """Store the intent's new phase."""
+        self._put_state(intent, ChangeState(phase, done=False))
+        return replace(intent, phase=phase)
+
+    def finish(self, intent: Intent, entries: Sequence[OffsetEntry] = ()) -> None:
+        """In one transaction: mark the change done, store its connector, end the intent.
+
+        Without a transaction the connector is stored first. Raises ``ValueError`` for *entries*: offsets are not in this storage.
+        """
+        if entries:
+            raise ValueError("Offsets are not stored with the changes of them in Kafka.")
+        done = self._topic, [state_entry(intent.entry.id, ChangeState(None, done=True))]
+        stored, configs = intent.stored, self._configs
+        self._shared.change(lambda: [*([] if stored is None else [configs.storing(stored)]), done])
+
+    def abandon(self, intent: Intent) -> None:
+        """End the intent; its entry stays as one that was not done."""
+        self._put_state(intent, ChangeState(None, done=False))
+
+    def _put_state(self, intent: Intent, state: ChangeState) -> None:
+        self._shared.write((self._topic, [state_entry(intent.entry.id, state)]))
+
+
+class KafkaStatusStore:
+    """A :class:`~headrace.storage.protocols.StatusStore`; *found* is what its *topic* says."""
+
+    def __init__(self, shared: SharedTopics, topic: str, found: StatusTopic) -> None:
+        self._found = found
+        self._shared = shared
+        self._topic = topic
 
     def put(self, connector: str, task: int | None, status: Status) -> None:
         """Store a status; durable on return."""
-        self._topic.write([status_entry(connector, task, status)])
+        self._shared.write((self._topic, [status_entry(connector, task, status)]))
 
     def statuses(self, connector: str) -> Mapping[int | None, Status]:
         """The connector's own status under ``None``, and those of its tasks."""
@@ -269,22 +336,23 @@ class KafkaStatusStore:
     def forget(self, connector: str, *, from_task: int | None = None) -> None:
         """Remove all statuses of *connector*, or those of its tasks from number *from_task* on."""
 
-        def entries() -> Sequence[OffsetEntry]:
+        def parts() -> Sequence[TopicRecords]:
             known = self._found.statuses(connector)
             tasks = sorted(task for task in known if task is not None and task >= (from_task or 0))
             made = [status_entry(connector, task, None) for task in tasks]
             if from_task is None and None in known:
                 made.append(status_entry(connector, None, None))
-            return made
+            return [(self._topic, made)]
 
-        self._topic.change(entries)
+        self._shared.change(parts)
 
 
 class KafkaTopicStore:
-    """A :class:`~headrace.storage.protocols.TopicStore` in the topic of :class:`KafkaStatusStore`, which makes it."""
+    """A :class:`~headrace.storage.protocols.TopicStore`; *found* is what the *topic* of statuses says, which has them, too."""
 
-    def __init__(self, found: StatusTopic, topic: _SharedTopic, now: Clock) -> None:
+    def __init__(self, shared: SharedTopics, topic: str, found: StatusTopic, now: Clock) -> None:
         self._found = found
+        self._shared = shared
         self._topic = topic
         self._now = now
 
@@ -296,17 +364,20 @@ class KafkaTopicStore:
         """Add *topics*; durable on return."""
         at_ms = int(self._now() * 1000)
 
-        def entries() -> Sequence[OffsetEntry]:
+        def parts() -> Sequence[TopicRecords]:
             new = sorted(set(topics).difference(self._found.topics(connector)))
             # Readers want the number of a task, and it is not known which one was the first.
-            return [topic_entry(connector, topic, task=0, at_ms=at_ms) for topic in new]
+            return [
+                (self._topic, [topic_entry(connector, each, task=0, at_ms=at_ms) for each in new])
+            ]
 
-        self._topic.change(entries)
+        self._shared.change(parts)
 
     def forget(self, connector: str) -> None:
         """Remove all of them."""
-        self._topic.change(
-            lambda: [
-                removed_topic_entry(connector, topic) for topic in self._found.topics(connector)
-            ]
-        )
+
+        def parts() -> Sequence[TopicRecords]:
+            known = self._found.topics(connector)
+            return [(self._topic, [removed_topic_entry(connector, each) for each in known])]
+
+        self._shared.change(parts)

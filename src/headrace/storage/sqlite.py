@@ -16,6 +16,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
 from headrace.offsets.index import OffsetIndex
+from headrace.storage.offsets_json import offsets_of_text, offsets_text
 from headrace.storage.protocols import (
     HistoryEntry,
     Intent,
@@ -119,20 +120,6 @@ class SqliteTopicStore:
     def forget(self, connector: str) -> None:
         """Remove all of them."""
         self._file.write(("delete from topics where connector = ?", (connector,)))
-
-
-def offsets_text(offsets: Offsets) -> str:
-    """*offsets*, whose values have the types that the offset codec returns, as JSON."""
-    pairs = [
-        [dict(partition), None if offset is None else dict(offset)]
-        for partition, offset in offsets.items()
-    ]
-    return json.dumps(pairs, separators=(",", ":"))
-
-
-def offsets_of_text(text: str) -> Offsets:
-    """What :func:`offsets_text` was given."""
-    return {SourcePartition(partition): offset for partition, offset in json.loads(text)}
 
 
 class SqliteChangeStore:
