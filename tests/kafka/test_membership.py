@@ -1,0 +1,181 @@
+"""What headrace uses of kafka-python's coordinator, against a broker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer
+
+from headrace.broker import Broker
+from headrace.connect.errors import TaskFailedError
+from headrace.kafka.client_config import client_config
+from headrace.kafka.membership import (
+    GroupMembership,
+    GroupTiming,
+    Joined,
+    JoinedMember,
+)
+from headrace.kafka.wire.settings import wire_settings
+from waiting import until
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+TIMING = GroupTiming(session=6.0, heartbeat=0.5, rebalance=20.0)
+
+
+@dataclass
+class Member:
+    """A member that says its name, and as a leader gives everyone the names of all."""
+
+    membership: GroupMembership = field(init=False)
+    name: str = "a"
+    woken: threading.Event = field(default_factory=threading.Event)
+    joined: Joined | None = None
+    led: list[int] = field(default_factory=list[int])
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def protocols(self) -> Sequence[tuple[str, bytes]]:
+        """Two of them, the preferred one first."""
+        return [("second", self.name.encode()), ("first", b"old " + self.name.encode())]
+
+    def assign(
+        self, generation: int, protocol: str, leader: str, members: Sequence[JoinedMember]
+    ) -> Mapping[str, bytes]:
+        """The names of all, in the order of the names."""
+        self.led.append(generation)
+        names = b",".join(sorted(each.metadata for each in members))
+        return {each.member_id: names for each in members}
+
+    def start(self) -> None:
+        """Join whenever that is needed, on a thread, as a herder does."""
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            if self.membership.needs_join:
+                self.joined = self.membership.join(0.5) or self.joined
+            else:
+                self.membership.keep_alive()
+                self.woken.wait(0.2)
+                self.woken.clear()
+
+    def stop(self) -> None:
+        """Call no more; nothing is said to the group."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(30)
+
+    @property
+    def said(self) -> bytes | None:
+        """What it was given last."""
+        return None if self.joined is None else self.joined.assignment
+
+
+@pytest.fixture
+def new_member(bootstrap: str) -> Iterator[Callable[..., Member]]:
+    """Members of one group, which call by themselves."""
+    group = f"workers-{uuid4().hex[:8]}"
+    with ExitStack() as opened:
+
+        def make(name: str, *, at: str = bootstrap, group: str = group) -> Member:
+            member = Member(name=name)
+            config = client_config({"bootstrap.servers": at, "client.id": f"worker-{name}"})
+            member.membership = GroupMembership(
+                wire_settings(config.settings), group, member, timing=TIMING, wake=member.woken.set
+            )
+            opened.enter_context(closing(member.membership))
+            opened.callback(member.stop)
+            return member
+
+        yield make
+
+
+def test_members_agree_and_one_leads(new_member: Callable[..., Member]) -> None:
+    """In the protocol that they prefer; the others are given what the leader says, in the same generation."""
+    members = [new_member(name) for name in "abc"]
+    assert not any(each.membership.holds() for each in members)
+    for each in members:
+        each.start()
+    until(lambda: {b"a,b,c"} == {each.said for each in members}, seconds=30)
+
+    generations = {each.joined.generation for each in members if each.joined}
+    assert 1 == len(generations)
+    assert {"second"} == {each.joined.protocol for each in members if each.joined}
+    assert 1 == len([each for each in members if generations & set(each.led)])
+    assert all(each.membership.holds() for each in members)
+
+
+def test_a_member_that_leaves_is_missed_at_once_and_a_silent_one_after_its_session(
+    new_member: Callable[..., Member],
+) -> None:
+    """The others join again by themselves."""
+    members = first, second, third = [new_member(name) for name in "abc"]
+    for each in members:
+        each.start()
+    until(lambda: {b"a,b,c"} == {each.said for each in members}, seconds=30)
+
+    second.stop()
+    second.membership.leave("it is tested", 5)
+    assert not second.membership.holds()
+    until(lambda: b"a,c" == first.said == third.said, seconds=TIMING.session - 1)
+
+    # Its heartbeats go on, but no one calls: it leaves by itself when a rebalance could have been over.
+    third.stop()
+    until(lambda: b"a" == first.said, seconds=TIMING.rebalance + TIMING.session)
+    until(lambda: not third.membership.holds())
+
+
+def test_a_member_holds_while_it_waits_for_another(new_member: Callable[..., Member]) -> None:
+    """The broker waits for as long as a rebalance may take, and without heartbeats."""
+    first, second = new_member("a"), new_member("b")
+    for each in (first, second):
+        each.start()
+    until(lambda: b"a,b" == first.said == second.said, seconds=30)
+    second.stop()
+    first.membership.request_join()
+    until(lambda: first.membership.needs_join)
+    held = list[bool]()
+
+    def is_over() -> bool:
+        held.append(first.membership.holds())
+        return first.said == b"a"
+
+    until(is_over, seconds=TIMING.rebalance + TIMING.session)
+    assert all(held)
+
+
+def test_a_group_of_consumers_is_not_joined(
+    bootstrap: str, new_member: Callable[..., Member]
+) -> None:
+    """The error says what to choose."""
+    group = f"consumers-{uuid4().hex[:8]}"
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    with closing(consumer):
+        assigned = list[object]()
+        consumer.subscribe(["^none-.*"], on_assign=lambda _, parts: assigned.append(parts))
+        until(lambda: consumer.poll(0.1) or assigned, seconds=30)
+        member = new_member("a", group=group)
+        with pytest.raises(TaskFailedError, match=r"InconsistentGroupProtocol.*another group\.id"):
+            until(lambda: member.membership.join(1), seconds=30)
+
+
+@pytest.mark.timeout(180)
+def test_an_outage_moves_nothing(new_member: Callable[..., Member], broker: Broker) -> None:
+    """Members hold again after it; while their brokers are away longer than the session, they do not."""
+    members = [new_member(name, at=broker.bootstrap) for name in "ab"]
+    for each in members:
+        each.start()
+    until(lambda: {b"a,b"} == {each.said for each in members}, seconds=60)
+    broker.kill()
+    until(lambda: not any(each.membership.holds() for each in members), seconds=30)
+    broker.start()
+
+    until(lambda: all(each.membership.holds() for each in members), seconds=90)
+    assert {b"a,b"} == {each.said for each in members}
