@@ -21,6 +21,7 @@ from headrace.kafka.membership import (
     JoinedMember,
 )
 from headrace.kafka.wire.settings import wire_settings
+from spark.kafka.tables import Topics
 from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -155,12 +156,16 @@ def test_a_group_of_consumers_is_not_joined(
     bootstrap: str, new_member: Callable[..., Member]
 ) -> None:
     """The error says what to choose."""
-    group = f"consumers-{uuid4().hex[:8]}"
+    group, topic = f"consumers-{uuid4().hex[:8]}", Topics(bootstrap).create("consumed")
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+
+    def is_member() -> bool:
+        consumer.poll(0.1)
+        return bool(consumer.assignment())
+
     with closing(consumer):
-        assigned = list[object]()
-        consumer.subscribe(["^none-.*"], on_assign=lambda _, parts: assigned.append(parts))
-        until(lambda: consumer.poll(0.1) or assigned, seconds=30)
+        consumer.subscribe([topic])
+        until(is_member, seconds=30)
         member = new_member("a", group=group)
         with pytest.raises(TaskFailedError, match=r"InconsistentGroupProtocol.*another group\.id"):
             until(lambda: member.membership.join(1), seconds=30)

@@ -11,11 +11,21 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from kafka.coordinator import base
 from kafka.errors import KafkaError
 from kafka.net.compat import KafkaNetClient
+from kafka.protocol.consumer.group import (
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    SyncGroupResponse,
+)
+from kafka.protocol.metadata.api_versions import ApiVersionsResponse
+from kafka.protocol.metadata.find_coordinator import FindCoordinatorResponse
+from kafka.protocol.metadata.metadata import MetadataResponse
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.deadline import Clock
@@ -30,6 +40,15 @@ _MOST_BYTES: Final = 100_000_000
 _MOST_BACKOFF_MS: Final = 1_000
 _CLOSE_SECONDS: Final = 5.0
 _NEVER: Final = float("-inf")
+_ANSWERS: Final = (
+    ApiVersionsResponse,
+    FindCoordinatorResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    MetadataResponse,
+    SyncGroupResponse,
+)
 
 
 class JoinedMember(NamedTuple):
@@ -157,6 +176,7 @@ class GroupMembership:
 
     def _opened(self, seconds: float) -> _Coordinator:
         if self._coordinator is None:
+            _prepare_library()
             given = _client_settings(self._settings)
             client: Any = KafkaNetClient(**given)
             network: Any = client._net  # noqa: SLF001 (the library starts its thread nowhere else)
@@ -324,5 +344,11 @@ def _client_settings(settings: WireSettings) -> dict[str, Any]:
     }
 
 
-# It reports each connection that is refused while a broker is away, at the level of errors.
-logging.getLogger("kafka").setLevel(logging.CRITICAL)
+@cache
+def _prepare_library() -> None:
+    # It reports each connection that is refused while a broker is away, at the level of errors.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    # It makes a class for each version when it is first asked for, and loses one of two that are made at the same time.
+    for answer in _ANSWERS:
+        for version in range(answer.max_version + 1):
+            answer[version]

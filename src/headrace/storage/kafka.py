@@ -220,12 +220,15 @@ class KafkaConfigStore:
 
         def parts() -> Sequence[TopicRecords]:
             before = self._found.records(name)
-            if before.config is None and before.target_state is None:
-                return ()
-            # Changes until now are of another connector than any later one of that name.
-            noted = [deletion_entry(name, self._changes.last)]
+            is_stored = before.config is not None or before.target_state is not None
             gone = [connector_entry(name, None), target_state_entry(name, None)]
-            return [(self._changes_topic, noted), (self._topic, gone)]
+            # Changes until now are of another connector than any later one of that name.
+            has_changes = any(not each.of_deleted for each in self._changes.entries(name))
+            noted = [deletion_entry(name, self._changes.last)]
+            return [
+                (self._changes_topic, noted if has_changes else []),
+                (self._topic, gone if is_stored else []),
+            ]
 
         self._shared.change(parts)
 
