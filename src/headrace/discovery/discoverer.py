@@ -36,14 +36,13 @@ from headrace.discovery.offsets_retriever import (
 )
 from headrace.discovery.state import Status
 from headrace.discovery.subscribers import Growth, Subscriber
-from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.deadline import Clock, Deadline, Reminder
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import TopicMetadata
 
 _LOG = logging.getLogger(__name__)
 # A leader is usually elected within seconds, and asking costs a broker one request to its cache.
 _RETRY_SECONDS: Final = 30.0
-_REMIND_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +129,7 @@ class PartitionDiscoverer:
         self._ended_at: float | None = None
         self._has_listed = False
         self._logged_as_held_back = frozenset[TopicPartition]()
-        self._failure_told_at: float | None = None
+        self._failing = Reminder()
         self._counters = DiscoveryCounters()
 
     @property
@@ -184,7 +183,7 @@ class PartitionDiscoverer:
         self._count_partitions(enumerator, found)
         if found.failure is None:
             self._count(consecutive_failures=0, last_success_ms=time.time_ns() // 1_000_000)
-            self._failure_told_at = None
+            self._failing.reset()
         else:
             self._count_failure()
             self._check_tolerable(found.failure, is_first=is_first)
@@ -256,20 +255,12 @@ class PartitionDiscoverer:
             ) from error
         most = self._max_failures
         times = "" if most is None else f", {failures} of at most {most} times in a row"
-        if times or not self._is_failure_told():
+        if times or self._failing.is_due(self._clock()):
             _LOG.warning(
                 "Partitions could not be discovered%s; new ones are found when they can. %s",
                 times,
                 error,
             )
-
-    def _is_failure_told(self) -> bool:
-        """Whether that discoveries fail was logged lately; it counts as logged then."""
-        now, told_at = self._clock(), self._failure_told_at
-        is_told = told_at is not None and now < told_at + _REMIND_SECONDS
-        if not is_told:
-            self._failure_told_at = now
-        return is_told
 
     def _count_failure(self) -> None:
         before = self._counters

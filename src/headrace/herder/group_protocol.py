@@ -1,7 +1,7 @@
 """What the workers of a Connect group tell each other through the broker, as Kafka Connect's bytes and back. Pure.
 
 Three versions are spoken, under the names of the group's protocols: ``default`` (0) stops all work at each rebalance, ``compatible``
-(1) and ``sessioned`` (2, KIP-507) do not (KIP-415). Behind the last field that Kafka Connect reads stands a block of headrace's own,
+(1) and ``sessioned`` (2, KIP-507) do not (KIP-415). After the last field that Kafka Connect reads comes a block of headrace's own,
 which its readers pass over.
 """
 
@@ -195,7 +195,7 @@ def _notes(reader: _Reader) -> MemberNotes | None:
     if not reader.begins_own_block():
         return None
     flags, generation = MemberFlag(reader.short()), reader.int()
-    # The first two fields are those of the first headrace; a later one may have more behind these.
+    # The first two fields are those of the first headrace; a later one may have more after these.
     slots = reader.int() if reader.has_more else 0
     version = reader.string() if reader.has_more else ""
     return MemberNotes(flags=flags, generation=generation, slots=slots, version=version)

@@ -42,7 +42,8 @@ class CompactedLog:
     If the consumer delivers nothing although the broker has more, as after a long freeze of the broker, it is
     replaced by a new one that resumes at the same offsets. One thread owns it. Reads ``read_committed`` and
     commits nothing. Partitions that the topic gains are read from their beginning. *on_record* runs inside
-    ``read_to_end``. *when_late* is a sentence of advice for when the end is not reached in time. Raises :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
+    ``read_to_end``. *when_late* is a sentence of advice for when the end is not reached in time. Raises
+    :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
     """
 
     def __init__(

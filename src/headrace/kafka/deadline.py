@@ -1,4 +1,4 @@
-"""A moment by which something must have happened, shared by all the steps that lead to it."""
+"""A moment by which something must have happened, shared by all the steps that lead to it; and when to log what lasts."""
 
 from __future__ import annotations
 
@@ -31,3 +31,22 @@ class Deadline:
     def expired(self) -> bool:
         """Whether no time is left."""
         return self.clock() >= self.at
+
+
+@dataclass(slots=True)
+class Reminder:
+    """When to log something that lasts: once, and again whenever *seconds* have passed."""
+
+    seconds: float = 600.0
+    _logged_at: float | None = None
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is to be logged, at *now* by any clock that does not go back; it counts as logged then."""
+        is_due = self._logged_at is None or now >= self._logged_at + self.seconds
+        if is_due:
+            self._logged_at = now
+        return is_due
+
+    def reset(self) -> None:
+        """It is over: the next one is another."""
+        self._logged_at = None

@@ -42,18 +42,17 @@ class TopicWriter:
             clock=clock,
             waiting=self._give_up_late,
         )
-        self.is_atomic = producer.transactional_id is not None
-        """Whether it has a transactional id: all that one call writes is then one transaction."""
+        self._is_atomic = producer.transactional_id is not None
 
     def write(self, parts: Sequence[TopicRecords], deadline: Deadline) -> None:
-        """Write *parts*, durable on return; without a transaction, each is acknowledged before the next is sent.
+        """Write *parts*, durable on return: in one transaction, or without one each acknowledged before the next is sent.
 
         Raises :class:`~headrace.connect.errors.RetriableError` after *deadline*, and what
         :class:`~headrace.kafka.sender.Sender` raises.
         """
         self._deadline = deadline
         try:
-            if self.is_atomic:
+            if self._is_atomic:
                 self._write(parts)
             else:
                 for part in parts:

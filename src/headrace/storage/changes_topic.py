@@ -22,7 +22,13 @@ from headrace.storage.protocols import (
     Retention,
     StoredConnector,
 )
-from headrace.storage.topic_records import Content, UnreadableRecordError, key_text, parsed
+from headrace.storage.topic_records import (
+    Content,
+    UnreadableRecordError,
+    key_text,
+    number_of,
+    parsed,
+)
 
 # Half of what topics take by default.
 _PART_CHARACTERS: Final = 500_000
@@ -143,7 +149,7 @@ class ChangesTopic:
         text, content = key_text(key), parsed(value)
         if text.startswith(_DELETED):
             if content is not None:
-                self._deleted[text.removeprefix(_DELETED)] = _number(content, "last")
+                self._deleted[text.removeprefix(_DELETED)] = number_of(content, "last")
         elif text.startswith(_STATE):
             self._put_state(_number_in(text.removeprefix(_STATE)), content)
         elif text.startswith(_CHANGE):
@@ -178,7 +184,7 @@ class ChangesTopic:
 
     def _put_part(self, number: int, part: int, content: Content | None) -> None:
         text = None if content is None else _text(content, "text")
-        count = 0 if content is None else _number(content, "parts")
+        count = 0 if content is None else number_of(content, "parts")
         records = self._changes.setdefault(number, _Records())
         if text is None:
             records.parts.pop(part, None)
@@ -223,13 +229,6 @@ def _state(content: Content) -> ChangeState:
     if not isinstance(done, bool) or not (phase is None or phase in set(Phase)):
         raise UnreadableRecordError("it is no state of a change")
     return ChangeState(None if phase is None else Phase(str(phase)), done)
-
-
-def _number(content: Content, name: str) -> int:
-    found = content.get(name)
-    if not isinstance(found, int):
-        raise UnreadableRecordError(f"its {name} is no number")
-    return found
 
 
 def _text(content: Content, name: str) -> str:

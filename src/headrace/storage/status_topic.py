@@ -16,6 +16,7 @@ from headrace.storage.topic_records import (
     Content,
     UnreadableRecordError,
     key_text,
+    number_of,
     parsed,
     task_of,
 )
@@ -136,9 +137,7 @@ def _status(value: bytes | None) -> Status | None:
     content = parsed(value)
     if content is None:
         return None
-    generation = content.get("generation")
-    if not isinstance(generation, int):
-        raise UnreadableRecordError("its generation is no number")
+    generation = number_of(content, "generation")
     return Status(
         state=_text(content, "state"),
         worker_id=_text(content, "worker_id"),

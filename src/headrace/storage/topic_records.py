@@ -32,6 +32,14 @@ def task_of(name: str) -> tuple[str, int]:
     return connector, int(index)
 
 
+def number_of(content: Content, name: str) -> int:
+    """The number called *name* in a value."""
+    found = content.get(name)
+    if not isinstance(found, int):
+        raise UnreadableRecordError(f"its {name} is no number")
+    return found
+
+
 def parsed(value: bytes | None) -> Content | None:
     """The object in a record's value; ``None`` for a tombstone."""
     if value is None:

@@ -22,7 +22,7 @@ from kafka.protocol.metadata.metadata import MetadataRequest
 from headrace import __version__
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
-from headrace.kafka.deadline import Deadline
+from headrace.kafka.deadline import Deadline, Reminder
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire import error_codes, group_requests
 from headrace.kafka.wire.connection import (
@@ -58,7 +58,6 @@ _FEATURES_VERSIONS: Final = (3, 4)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Whoever has spelt an address wrong should not have to wait for the deadline to see it.
 _SILENT_SECONDS: Final = 5.0
-_REMIND_SECONDS: Final = 600.0
 _REPORT_SECONDS: Final = 1.0
 # Brokers usually know of a change within a tenth of it.
 _BEFORE_ASKING_AGAIN: Final = 0.5
@@ -142,7 +141,7 @@ class Cluster:
         self._answered_last: _Address | None = None
         # Since when each question has no answer.
         self._silent_since: dict[str, float] = {}
-        self._silence_told_at: float | None = None
+        self._silence = Reminder()
 
     @property
     def settings(self) -> WireSettings:
@@ -461,7 +460,7 @@ class Cluster:
                 raise RetriableError(f"Kafka did not answer {doing} in time: {reason}.")
             if waiting is None and not is_long and deadline.clock() - began >= _SILENT_SECONDS:
                 is_long = True
-                self._tell_silence(doing, since, reason, deadline)
+                self._log_silence(doing, since, reason, deadline)
             if waiting is not None and deadline.clock() >= report_at:
                 waiting(doing)
                 report_at = deadline.clock() + _REPORT_SECONDS
@@ -486,13 +485,10 @@ class Cluster:
         self._end_silence(doing)
         raise final from error
 
-    def _tell_silence(self, doing: str, since: float, reason: str, deadline: Deadline) -> None:
-        now, told_at = deadline.clock(), self._silence_told_at
-        is_told = told_at is not None and now < told_at + _REMIND_SECONDS
-        if not is_told:
-            self._silence_told_at = now
+    def _log_silence(self, doing: str, since: float, reason: str, deadline: Deadline) -> None:
+        now = deadline.clock()
         _log.log(
-            logging.DEBUG if is_told else logging.WARNING,
+            logging.WARNING if self._silence.is_due(now) else logging.DEBUG,
             "Kafka has not answered %s for %.0f s, and is asked again for up to %.0f s: %s.",
             doing,
             now - since,
@@ -502,7 +498,7 @@ class Cluster:
 
     def _end_silence(self, doing: str) -> None:
         if self._silent_since.pop(doing, None) is not None and not self._silent_since:
-            self._silence_told_at = None
+            self._silence.reset()
 
     def _asked_metadata(
         self, topics: Collection[str] | None, deadline: Deadline, *, again: bool = False
