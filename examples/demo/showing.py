@@ -18,7 +18,7 @@ from stage import Stage, stage
 from telling import Teller
 
 from headrace.connect.errors import ConnectError
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
 from headrace.pids import identity_of
@@ -89,7 +89,7 @@ def _sent(
 
 
 def _watch(
-    herder: StandaloneHerder,
+    herder: WorkerHerder,
     landing: Landing,
     screen: Screen,
     *,

@@ -14,7 +14,7 @@ import pytest
 
 from headrace.cli.main import outcome
 from headrace.connect.partition import SourcePartition
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.rest.config import BASIC_AUTH, RestConfig
 from headrace.rest.server import RestServer
 from headrace.storage.memory import MemoryChangeStore, MemoryOffsetStore
@@ -27,7 +27,7 @@ from waiting import until
 class Worker:
     """Keeps everything in memory. It has a connector ``c``, and offsets are put and read by their file."""
 
-    herder: StandaloneHerder
+    herder: WorkerHerder
     url: str
     stage: Stage
     kept: changing.Stage

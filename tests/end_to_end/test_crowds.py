@@ -26,7 +26,7 @@ from headrace.connect.connector import Plan
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
 from headrace.herder.services import KafkaServices, LocalServices
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.offsets.administration import OffsetChanges
 from headrace.plugins import checked_worker
 from headrace.runtime.connector_run import ConnectorRun
@@ -96,7 +96,7 @@ class Leaving:
 
 
 @contextmanager
-def played(path: Path, runs: Runs) -> Generator[StandaloneHerder]:
+def played(path: Path, runs: Runs) -> Generator[WorkerHerder]:
     """A herder with real runs, changes of offsets and state file; slots and Kafka are played."""
     storage = SqliteStorage(path)
 
@@ -120,7 +120,7 @@ def played(path: Path, runs: Runs) -> Generator[StandaloneHerder]:
         worker_id="w",
         grace=5.0,
     )
-    herder = StandaloneHerder(
+    herder = WorkerHerder(
         local, lambda: KafkaServices(services=services, changes=changes), new_run=runs.begun
     )
     try:

@@ -20,7 +20,7 @@ from headrace.herder.answers import CheckedKey, ConfigInfos, ConfigValue, Connec
 from headrace.herder.errors import NotFoundError
 from headrace.herder.requests import CreateRequest, OffsetChange
 from headrace.herder.services import ConnectorValidator, KafkaServices, LocalServices
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.observe.events import Event
 from headrace.offsets.connector_stores import OffsetsOwner
 from headrace.runtime.runs import RunWatcher
@@ -256,7 +256,7 @@ class Stage:
     @contextmanager
     def herder(
         self, *, kafka: bool = True, only: Sequence[str] | None = None
-    ) -> Iterator[StandaloneHerder]:
+    ) -> Iterator[WorkerHerder]:
         """A started herder, closed at the end; without *kafka* the test lets it come."""
         if kafka:
             self.kafka.set()
@@ -271,9 +271,9 @@ class Stage:
             self.kafka.set()
             made.close()
 
-    def new_herder(self) -> StandaloneHerder:
+    def new_herder(self) -> WorkerHerder:
         """A herder that has not been started; the test closes it."""
-        return StandaloneHerder(
+        return WorkerHerder(
             self._local(), self._opening, new_run=self._new_run, look_seconds=self.look_seconds
         )
 

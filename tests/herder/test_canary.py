@@ -17,7 +17,7 @@ import pytest
 from doubles.thread_engine import ThreadEngine
 from headrace.connect.connector import Plan
 from headrace.herder.services import KafkaServices, LocalServices
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
 from headrace.observe.log_format import configure_logging
@@ -111,7 +111,7 @@ class Watch:
             grace=0.5,
         )
         changes = OffsetChanges(services, storage.changes)
-        herder = StandaloneHerder(local, lambda: KafkaServices(services=services, changes=changes))
+        herder = WorkerHerder(local, lambda: KafkaServices(services=services, changes=changes))
         herder.start()
         herder.ready()
         opened.callback(herder.close)

@@ -11,8 +11,8 @@ import pytest
 from headrace.config.config_files import ConnectorFile
 from headrace.connect.errors import ConnectError
 from headrace.herder.answers import ConfigInfos, TargetState
+from headrace.herder.command_line import create_or_update
 from headrace.herder.errors import BadRequestError
-from headrace.herder.startup import create_or_update
 from headrace.storage.protocols import StoredConnector
 from herder.stage import Judge, Stage, config
 from herder.test_herder import CHANGE

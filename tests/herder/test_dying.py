@@ -10,7 +10,7 @@ import pytest
 
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.answers import TargetState
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.storage.sqlite_file import SqliteFile, Statement
 from herder.stage import Stage, config, request, sqlite_stage
 from waiting import until
@@ -21,12 +21,12 @@ MOST_WRITES = 14
 Seen = tuple[TargetState, str] | None
 
 
-def put(herder: StandaloneHerder) -> None:
+def put(herder: WorkerHerder) -> None:
     """Another configuration."""
     herder.put_config("c", {**config(), "tasks.max": "1"})
 
 
-CHANGES: dict[str, tuple[Callable[[StandaloneHerder], object], Seen, Seen]] = {
+CHANGES: dict[str, tuple[Callable[[WorkerHerder], object], Seen, Seen]] = {
     "create": (lambda herder: herder.create(request()), None, (TargetState.RUNNING, "2")),
     "put": (put, (TargetState.RUNNING, "2"), (TargetState.RUNNING, "1")),
     "pause": (

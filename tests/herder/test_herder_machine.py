@@ -20,7 +20,7 @@ from headrace.herder.errors import (
     ServerError,
 )
 from headrace.herder.requests import OffsetChange, RestartRequest
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from herder.stage import Stage, config, request, sqlite_stage
 from project.sampling import drawn
 from waiting import until
@@ -178,7 +178,7 @@ class HerderMachine(RuleBasedStateMachine):
         self.process = ExitStack()
         self.stage: Stage = self.process.enter_context(sqlite_stage(self.file))
         self.stage.grace = -14.98
-        self.herder: StandaloneHerder = self.process.enter_context(self.stage.herder())
+        self.herder: WorkerHerder = self.process.enter_context(self.stage.herder())
 
     def _release(self) -> None:
         self.stage.holds = False

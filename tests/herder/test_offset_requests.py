@@ -10,7 +10,7 @@ from headrace.connect.partition import SourcePartition
 from headrace.herder.answers import ChangedOffset
 from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError
 from headrace.herder.requests import CreateRequest, OffsetChange, UndoRequest
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.storage.protocols import (
     HistoryEntry,
     Operation,
@@ -30,7 +30,7 @@ ENTRY = HistoryEntry(
     after={A: {"p": 1}},
     done=True,
 )
-TRIED: dict[str, Callable[[StandaloneHerder], str]] = {
+TRIED: dict[str, Callable[[WorkerHerder], str]] = {
     "altered": lambda herder: herder.alter_offsets("c", CHANGES, dry_run=True),
     "reset": lambda herder: herder.reset_offsets("c", dry_run=True),
     "undone 4": lambda herder: herder.undo_offsets(UndoRequest(name="c", change=4, dry_run=True)),

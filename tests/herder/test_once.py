@@ -13,7 +13,7 @@ import pytest
 
 from doubles.puppets import PLANNED
 from headrace.connect.errors import ConnectError
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.runtime.runs import Run
 from headrace.storage.protocols import StoredConnector
 from herder.stage import Stage
@@ -29,7 +29,7 @@ def connector(name: str = "c", **settings: str) -> StoredConnector:
 
 
 @contextmanager
-def running(stage: Stage, connectors: Sequence[StoredConnector]) -> Iterator[StandaloneHerder]:
+def running(stage: Stage, connectors: Sequence[StoredConnector]) -> Iterator[WorkerHerder]:
     """A herder that runs *connectors* once, closed at the end."""
     stage.once = True
     stage.kafka.set()
@@ -126,7 +126,7 @@ def test_a_run_that_does_not_end_has_its_grace_once(monkeypatch: pytest.MonkeyPa
         stops.append([type(each).__name__ for each in runs])
         assert PATIENCE_SECONDS == grace
 
-    monkeypatch.setattr("headrace.herder.standalone.stop_all", stop_all)
+    monkeypatch.setattr("headrace.herder.worker_herder.stop_all", stop_all)
     stage = Stage(holds=True, grace=PATIENCE_SECONDS)
     with running(stage, [connector()]) as herder:
         until(lambda: bool(stage.running))
@@ -180,7 +180,7 @@ def test_a_stop_may_be_asked_for_wherever_the_wait_is_interrupted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A lock that the interrupted thread holds would never be free for its own handler."""
-    monkeypatch.setattr("headrace.herder.standalone._LOOK_SECONDS", 0.001)
+    monkeypatch.setattr("headrace.herder.worker_herder._LOOK_SECONDS", 0.001)
     for step in range(1, 60):
         assert wait_interrupted_at(step), step
 

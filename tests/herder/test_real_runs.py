@@ -24,8 +24,8 @@ from headrace.herder.answers import State
 from headrace.herder.errors import ServerError
 from headrace.herder.requests import RestartRequest
 from headrace.herder.services import KafkaServices, LocalServices
-from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.topics import ActiveTopics
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.observe.events import TopicsWritten
 from headrace.runtime.services import RunSpec, Timing
 from headrace.storage.sqlite import SqliteStorage
@@ -59,7 +59,7 @@ def worker(
     *,
     plays: Plays = lambda *_: FINISHED,
     made: type[PlannedPuppet | PolledPuppet] = PlannedPuppet,
-) -> Iterator[StandaloneHerder]:
+) -> Iterator[WorkerHerder]:
     """A process: it opens the file, and closes it at its end."""
     storage = SqliteStorage(path)
     desk = Desk(plays, lambda _: Plan(), once=False, timing=Timing(idle_poll=0.01, grace=0.5))
@@ -78,7 +78,7 @@ def worker(
         worker_id="w",
         grace=0.5,
     )
-    herder = StandaloneHerder(
+    herder = WorkerHerder(
         local, lambda: KafkaServices(services=services, changes=FakeChanges(stage))
     )
     try:
@@ -97,13 +97,13 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "s.db"
 
 
-def states(herder: StandaloneHerder) -> list[State]:
+def states(herder: WorkerHerder) -> list[State]:
     """Those of the connector and its tasks."""
     status = herder.status("c")
     return [status.connector.state, *(each.state for each in status.tasks)]
 
 
-def has(herder: StandaloneHerder, state: State, tasks: int) -> Callable[[], bool]:
+def has(herder: WorkerHerder, state: State, tasks: int) -> Callable[[], bool]:
     """Whether the connector and its tasks all are that."""
     return lambda: [state] * (tasks + 1) == states(herder)
 

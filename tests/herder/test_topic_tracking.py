@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.herder.errors import ForbiddenError
-from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.plugins import checked_worker
 from headrace.storage.protocols import StoredConnector
 from headrace.storage.sqlite import SqliteStorage
@@ -19,7 +19,7 @@ WORKER = {"key.converter": "string", "value.converter": "string", "group.id": "g
 
 
 @contextmanager
-def herder_of(folder: Path, **settings: str) -> Iterator[StandaloneHerder]:
+def herder_of(folder: Path, **settings: str) -> Iterator[WorkerHerder]:
     """A worker with a connector that has written to a topic."""
     config = checked_worker(
         {**WORKER, **{key.replace("_", "."): value for key, value in settings.items()}}

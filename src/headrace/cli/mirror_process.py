@@ -17,9 +17,9 @@ from headrace.cli.mirror_flows import FlowWorker
 from headrace.config.config_files import ConnectorFile
 from headrace.config.state_file import own_state
 from headrace.connect.errors import ConfigError, ConnectError
-from headrace.herder.standalone import StandaloneHerder
-from headrace.herder.startup import create_or_update
+from headrace.herder.command_line import create_or_update
 from headrace.herder.statuses import connector_snapshots
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.observe.counts import Counts
 from headrace.observe.events import EventListener, to_all
 from headrace.observe.log_format import naming_in_logs
@@ -114,7 +114,7 @@ class RunningFlow:
         self._counts = Counts()
         self._emit = to_all(emit, self._counts)
         self._stopping = threading.Event()
-        self._herder: StandaloneHerder | None = None
+        self._herder: WorkerHerder | None = None
         # A daemon: what does not end in time is left to its leases.
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self.failure: str | None = None
@@ -219,9 +219,7 @@ class RunningFlow:
             herder.ready()
             return list(herder.wait_for_end() if self._once else herder.wait_for_failure())
 
-    def _answers(
-        self, herder: StandaloneHerder, rest: RestConfig, binding: Binding
-    ) -> Sequence[str]:
+    def _answers(self, herder: WorkerHerder, rest: RestConfig, binding: Binding) -> Sequence[str]:
         """Run the flow and answer requests, by which its connectors can be repaired: only a stop ends it."""
         flow = self._flow
         files = [

@@ -25,9 +25,9 @@ from headrace.config.config_files import (
 )
 from headrace.config.state_file import make_folder, state_path
 from headrace.config.worker_config import WorkerConfig
-from headrace.herder.standalone import StandaloneHerder
-from headrace.herder.startup import create_or_update
+from headrace.herder.command_line import create_or_update
 from headrace.herder.statuses import connector_snapshots
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.observe.counts import Counts
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
@@ -75,7 +75,7 @@ class Loading:
     def __init__(
         self,
         files: Sequence[ConnectorFile],
-        herder: StandaloneHerder,
+        herder: WorkerHerder,
         *,
         ahead: Callable[[Callable[[], object]], None] = import_ahead,
     ) -> None:
@@ -243,7 +243,7 @@ def _serve(
 
 
 def _served(
-    herder: StandaloneHerder,
+    herder: WorkerHerder,
     server: RestServer,
     loading: Loading,
     *,

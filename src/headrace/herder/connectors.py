@@ -10,13 +10,11 @@ from typing import Final, TypeVar
 
 from headrace.herder.answers import ConfigInfos, Created, TargetState
 from headrace.herder.config_masking import Passwords
+from headrace.herder.coordination import Coordination, HerderParts
 from headrace.herder.errors import AlreadyExistsError, refusal
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
-from headrace.herder.reconciler import Reconciler
-from headrace.herder.request_queue import RequestQueue
 from headrace.herder.requests import CreateRequest, named
-from headrace.herder.services import LocalServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.storage.protocols import StoredConnector
 
@@ -43,15 +41,15 @@ class ConnectorRequests:
 
     def __init__(
         self,
-        local: LocalServices,
-        queue: RequestQueue,
-        reconciler: Reconciler,
+        parts: HerderParts,
         queries: ConnectorQueries,
+        coordination: Coordination,
     ) -> None:
-        self._local = local
-        self._queue = queue
-        self._reconciler = reconciler
+        self._local = local = parts.local
+        self._queue = parts.queue
+        self._reconciler = parts.reconciler
         self._queries = queries
+        self._coordination = coordination
         self._statuses = HerderStatuses(local)
         self._passwords = Passwords(local.validator, are_masked=local.masks_passwords)
 
@@ -147,8 +145,10 @@ class ConnectorRequests:
             self._queries.stored(name)
             self._local.configs.delete_connector(name)
             ended = self._reconciler.quiet(name)
-            self._reconciler.want(name, None)
+            if self._coordination.has(name):
+                self._reconciler.want(name, None)
             self._statuses.forget(name)
+            self._coordination.connectors_changed()
             return ended
 
         ended = self._ask(name, f"deleting connector {name}", act)
@@ -160,13 +160,16 @@ class ConnectorRequests:
         def act() -> None:
             stored = self._queries.stored(name, unknown=UNKNOWN)
             self._local.configs.put_connector(replace(stored, target_state=target.value))
-            self._reconciler.want(name, target)
+            if self._coordination.has(name):
+                self._reconciler.want(name, target)
 
         self._ask(name, f"writing the target state of connector {name} to the state file", act)
 
     def run_stored(self, stored: StoredConnector) -> None:
-        """Start a connector that has just been stored; called on the herder's thread."""
-        self._reconciler.want(stored.name, TargetState(stored.target_state), again=True)
+        """Start a connector that has just been stored, where it is to run; called on the herder's thread."""
+        if self._coordination.has(stored.name):
+            self._reconciler.want(stored.name, TargetState(stored.target_state), again=True)
+        self._coordination.connectors_changed()
 
     def _store(self, stored: StoredConnector) -> Created:
         self._local.configs.put_connector(stored)
@@ -187,7 +190,11 @@ class ConnectorRequests:
         return replace(self._store(stored), is_new=False)
 
     def _ask(self, name: str, stage: str, act: Callable[[], Answer]) -> Answer:
-        return self._queue.ask(stage, act, connector=name)
+        def led() -> Answer:
+            self._coordination.require_leader()
+            return act()
+
+        return self._queue.ask(stage, led, connector=name)
 
     def _unless_changed(
         self, before: StoredConnector, after: StoredConnector

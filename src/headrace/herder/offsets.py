@@ -10,10 +10,9 @@ from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.connect.errors import ConfigError
 from headrace.herder.answers import ConnectorOffset, Created, PartitionLag, PastChange, TargetState
 from headrace.herder.connectors import ConnectorRequests
+from headrace.herder.coordination import Coordination, HerderParts
 from headrace.herder.errors import BadRequestError
 from headrace.herder.queries import ConnectorQueries
-from headrace.herder.reconciler import Reconciler
-from headrace.herder.request_queue import RequestQueue, Stages
 from headrace.herder.requests import (
     NOTHING_GIVEN,
     CreateRequest,
@@ -21,7 +20,6 @@ from headrace.herder.requests import (
     UndoRequest,
     requester,
 )
-from headrace.herder.services import KafkaReadiness, LocalServices
 from headrace.offsets.administration import OffsetChanges, partition_lags
 from headrace.offsets.alteration import CreationStep, creation_step
 from headrace.offsets.connector_stores import NamedConnector, OffsetsOwner
@@ -40,20 +38,17 @@ class OffsetRequests:
 
     def __init__(
         self,
-        local: LocalServices,
-        kafka_readiness: KafkaReadiness,
-        queue: RequestQueue,
-        *,
-        stages: Stages,
-        reconciler: Reconciler,
+        parts: HerderParts,
         queries: ConnectorQueries,
         connectors: ConnectorRequests,
+        coordination: Coordination,
     ) -> None:
-        self._local = local
-        self._kafka_readiness = kafka_readiness
-        self._queue = queue
-        self._stages = stages
-        self._reconciler = reconciler
+        self._local = parts.local
+        self._kafka_readiness = parts.kafka_readiness
+        self._queue = parts.queue
+        self._stages = parts.stages
+        self._reconciler = parts.reconciler
+        self._coordination = coordination
         self._queries = queries
         self._connectors = connectors
 
@@ -200,6 +195,7 @@ class OffsetRequests:
     def _held(self, name: str) -> Generator[None]:
         self._queue.hold(name, f"waiting for other requests about connector {name}")
         try:
+            self._queue.ask(None, self._coordination.require_leader)
             yield
         finally:
             self._queue.release(name)

@@ -14,8 +14,8 @@ from headrace.config.worker_config import WorkerConfig
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.answers import TargetState
 from headrace.herder.services import KafkaServices, LocalServices
-from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.topics import ActiveTopics
+from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.admin import ANSWER_SECONDS, KafkaAdmin
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
@@ -51,7 +51,7 @@ def serving(  # noqa: PLR0913 - each caller leaves out what the other one gives
     data_plane: DataPlane | None = None,
     once: bool = False,
     command_options: str = "",
-) -> Generator[StandaloneHerder]:
+) -> Generator[WorkerHerder]:
     """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
 
     Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *data_plane*, connectors run
@@ -86,7 +86,7 @@ def running(
     emit: EventListener,
     once: bool = False,
     data_plane: DataPlane | None = None,
-) -> Generator[StandaloneHerder]:
+) -> Generator[WorkerHerder]:
     """A herder of *connectors* alone, which run once its caller calls ``ready``; otherwise as :func:`serving`.
 
     Kafka has been reached by then, and the connectors are stored. With *once*, they end when everything has been read.
@@ -112,7 +112,7 @@ def running(
 @contextmanager
 def stopped(
     config: WorkerConfig, connectors: Sequence[ValidatedConnector], *, state_file: Path
-) -> Generator[StandaloneHerder]:
+) -> Generator[WorkerHerder]:
     """A herder of *connectors* alone, all of them stopped, so that their offsets can be changed; it runs none.
 
     That they are stopped is not stored: however the process ends, the state file has the connectors in the states that they
@@ -154,7 +154,7 @@ class _Worker:
     command_options: str = ""
     stores_connectors: bool = True
 
-    def herder(self, opened: ExitStack) -> StandaloneHerder:
+    def herder(self, opened: ExitStack) -> WorkerHerder:
         """The herder; *opened* closes it, and what it opens."""
         group_id = identity(self.config, self.storage)
         local = self._local_services(group_id)
@@ -168,7 +168,7 @@ class _Worker:
             command_options=self.command_options,
         )
         opened.callback(kafka.close)
-        herder = StandaloneHerder(local, kafka.open)
+        herder = WorkerHerder(local, kafka.open)
         opened.callback(herder.close)
         return herder
 

@@ -1,0 +1,89 @@
+"""Which worker runs a connector, and who may change the cluster: what differs between a worker that stands alone and one of a group."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from headrace.herder.reconciler import Reconciler
+from headrace.herder.request_queue import RequestQueue, Stages
+from headrace.herder.services import KafkaReadiness, KafkaServices, LocalServices
+from headrace.runtime.services import RunSpec
+from headrace.storage.protocols import StoredConnector
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HerderParts:
+    """What a herder and its coordination share. *opening* waits for Kafka; it is called once, on a thread of its own."""
+
+    local: LocalServices
+    opening: Callable[[], KafkaServices]
+    kafka_readiness: KafkaReadiness
+    queue: RequestQueue
+    stages: Stages
+    reconciler: Reconciler
+
+
+class Coordination(Protocol):
+    """Has the reconciler start what this worker is to run, and end what it is no longer to run.
+
+    Its owner is the herder, which calls ``begin`` once, ``ready`` once, and ``close`` at the end.
+    """
+
+    def begin(self, only: Collection[str] | None) -> None:
+        """Start; returns before Kafka has been reached. Of the connectors *only* those of these names are run."""
+        ...
+
+    def ready(self) -> None:
+        """Let connectors run, as soon as Kafka has been reached."""
+        ...
+
+    def close(self) -> None:
+        """End its threads. Called before the herder's own thread ends."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """Whether Kafka has been reached, and connectors can run."""
+        ...
+
+    def has(self, name: str) -> bool:
+        """Whether this worker runs the connector, or would if it were not paused or stopped. Any thread may ask."""
+        ...
+
+    def require_leader(self) -> None:
+        """Return if this worker may change the cluster now; called on the herder's thread before each such change.
+
+        Raises :class:`~headrace.herder.errors.ConflictError` while no one may, or someone else may.
+        """
+        ...
+
+    def connectors_changed(self) -> None:
+        """A connector was created or deleted, so that the work may have to be divided again; on the herder's thread."""
+        ...
+
+
+Coordinate: TypeAlias = Callable[[HerderParts], Coordination]
+"""Makes the coordination of a herder, which has not begun."""
+
+
+def settle_changes(local: LocalServices, kafka: KafkaServices) -> None:
+    """Finish the changes of offsets that another process has begun, and abandon those that had not got so far.
+
+    Called by who may change the cluster, before it changes anything. One that cannot be finished now is logged; the connector's
+    next start tries it again.
+    """
+
+    def run_spec(stored: StoredConnector) -> RunSpec:
+        return local.validator.run_spec(local.validator.resolved(stored.config))
+
+    for name, error in kafka.changes.recover(run_spec).items():
+        _log.error(
+            "An interrupted change of the offsets of connector %s could not be finished; its next start retries it: %s",
+            name,
+            error,
+        )
