@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from typing import Any
 from doubles.puppets import PLANNED, PlannedPuppet
 from headrace.config.connector_config import connector_version
 from headrace.config.providers import FileProvider, Resolution, resolution
-from headrace.connect.errors import ConfigError, ConnectError
+from headrace.connect.errors import ConfigError, ConnectError, RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.setting import Setting
 from headrace.herder.answers import CheckedKey, ConfigInfos, ConfigValue, ConnectorOffset, Plugin
@@ -107,17 +107,23 @@ class FakeRun:
         self.thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Say so, as one step: a real run says all of it on its one thread."""
+        """Say so, the tasks on a thread of its own, as a real run does: the herder's thread stores them."""
         with self._stage.guard:
             running = self._stage.running
             assert self.spec.name not in {each.spec.name for each in running}, "two of one name"
             running.append(self)
             self._show(None, "RUNNING")
-            tasks = int(self.spec.props.get("tasks.max", "1"))
             self._watcher.has_begun()
+        threading.Thread(target=self._show_tasks, daemon=True).start()
+
+    def _show_tasks(self) -> None:
+        tasks = int(self.spec.props.get("tasks.max", "1"))
+        # Where a test has the process die, its threads end as well.
+        with suppress(RetriableError):
             self._watcher.has_tasks([{**self.spec.props, "task.class": "x:T"}] * tasks)
-            for task in range(tasks):
-                self._show(task, "RUNNING")
+            with self._stage.guard:
+                for task in range(0 if self._ended.is_set() else tasks):
+                    self._show(task, "RUNNING")
 
     def ask_to_stop(self) -> None:
         """End now or, if the stage holds runs, later."""

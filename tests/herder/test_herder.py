@@ -363,7 +363,7 @@ def test_a_run_that_was_asked_to_end_says_no_more_how_it_is() -> None:
     stage = Stage(holds=True, statuses=remembering)
     with stage.herder() as herder:
         herder.create(request())
-        until(lambda: len(herder.tasks("c")) == 2)
+        until(lambda: stage.states() == ALL_RUN)
         remembering.states.clear()
         herder.restart(RestartRequest(name="c", include_tasks=True))
         stage.the_run().end()

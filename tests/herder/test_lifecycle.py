@@ -7,8 +7,10 @@ import pytest
 from headrace.herder.answers import TargetState
 from headrace.herder.lifecycle import (
     Act,
+    Elsewhere,
     Lifecycle,
     Phase,
+    Target,
     done,
     ended,
     has_run,
@@ -17,6 +19,7 @@ from headrace.herder.lifecycle import (
     wanted,
 )
 
+ELSEWHERE = Elsewhere.ELSEWHERE
 RUNNING, PAUSED, STOPPED = TargetState.RUNNING, TargetState.PAUSED, TargetState.STOPPED
 
 # Of a connector whose last run had the revision that is wanted.
@@ -24,30 +27,37 @@ TABLE = {
     (Phase.NOTHING, RUNNING): Act.START,
     (Phase.NOTHING, PAUSED): Act.SHOW_PAUSED,
     (Phase.NOTHING, STOPPED): Act.SHOW_STOPPED,
+    (Phase.NOTHING, ELSEWHERE): Act.GIVE_UP,
     (Phase.NOTHING, None): Act.FORGET,
     (Phase.RUNNING, RUNNING): Act.NOTHING,
     (Phase.RUNNING, PAUSED): Act.ASK_TO_STOP,
     (Phase.RUNNING, STOPPED): Act.ASK_TO_STOP,
+    (Phase.RUNNING, ELSEWHERE): Act.ASK_TO_STOP,
     (Phase.RUNNING, None): Act.ASK_TO_STOP,
     (Phase.ENDING, RUNNING): Act.NOTHING,
     (Phase.ENDING, PAUSED): Act.NOTHING,
     (Phase.ENDING, STOPPED): Act.NOTHING,
+    (Phase.ENDING, ELSEWHERE): Act.NOTHING,
     (Phase.ENDING, None): Act.NOTHING,
     (Phase.FAILED, RUNNING): Act.NOTHING,
     (Phase.FAILED, PAUSED): Act.NOTHING,
     (Phase.FAILED, STOPPED): Act.SHOW_STOPPED,
+    (Phase.FAILED, ELSEWHERE): Act.GIVE_UP,
     (Phase.FAILED, None): Act.FORGET,
     (Phase.COMPLETED, RUNNING): Act.NOTHING,
     (Phase.COMPLETED, PAUSED): Act.SHOW_PAUSED,
     (Phase.COMPLETED, STOPPED): Act.SHOW_STOPPED,
+    (Phase.COMPLETED, ELSEWHERE): Act.GIVE_UP,
     (Phase.COMPLETED, None): Act.FORGET,
     (Phase.PAUSED, RUNNING): Act.START,
     (Phase.PAUSED, PAUSED): Act.NOTHING,
     (Phase.PAUSED, STOPPED): Act.SHOW_STOPPED,
+    (Phase.PAUSED, ELSEWHERE): Act.GIVE_UP,
     (Phase.PAUSED, None): Act.FORGET,
     (Phase.STOPPED, RUNNING): Act.START,
     (Phase.STOPPED, PAUSED): Act.SHOW_PAUSED,
     (Phase.STOPPED, STOPPED): Act.NOTHING,
+    (Phase.STOPPED, ELSEWHERE): Act.GIVE_UP,
     (Phase.STOPPED, None): Act.FORGET,
 }
 # Where a new configuration, or a restart, makes a difference.
@@ -60,7 +70,7 @@ ANEW = {
 
 
 @pytest.mark.parametrize(("phase", "target"), TABLE)
-def test_each_phase_has_one_way_to_each_target(phase: Phase, target: TargetState | None) -> None:
+def test_each_phase_has_one_way_to_each_target(phase: Phase, target: Target) -> None:
     """As the tables say, with the same revision and with a newer one."""
     lifecycle = Lifecycle(target=target, phase=phase, revision=3, running=3)
 
@@ -69,7 +79,7 @@ def test_each_phase_has_one_way_to_each_target(phase: Phase, target: TargetState
 
 
 @pytest.mark.parametrize(("phase", "target"), TABLE)
-def test_nothing_starts_before_it_can(phase: Phase, target: TargetState | None) -> None:
+def test_nothing_starts_before_it_can(phase: Phase, target: Target) -> None:
     """Everything else goes on."""
     lifecycle = Lifecycle(target=target, phase=phase, revision=3, running=3)
     act = TABLE[phase, target]
@@ -78,7 +88,7 @@ def test_nothing_starts_before_it_can(phase: Phase, target: TargetState | None) 
 
 
 @pytest.mark.parametrize(("phase", "target"), TABLE)
-def test_whatever_is_wanted_is_reached(phase: Phase, target: TargetState | None) -> None:
+def test_whatever_is_wanted_is_reached(phase: Phase, target: Target) -> None:
     """In a few acts, if runs end when they are asked to, from wherever it begins."""
     lifecycle = renewed(Lifecycle(target=target, phase=phase, revision=3, running=3))
     for _ in range(4):
@@ -86,8 +96,12 @@ def test_whatever_is_wanted_is_reached(phase: Phase, target: TargetState | None)
             lifecycle = ended(lifecycle, failed=True)
         lifecycle = done(lifecycle, next_act(lifecycle))
 
-    reached = {RUNNING: Phase.RUNNING, PAUSED: Phase.PAUSED, STOPPED: Phase.STOPPED}
-    assert reached.get(target, Phase.GONE) is lifecycle.phase
+    reached: dict[Target, Phase] = {
+        RUNNING: Phase.RUNNING,
+        PAUSED: Phase.PAUSED,
+        STOPPED: Phase.STOPPED,
+    }
+    assert reached.get(target, Phase.GIVEN_UP if target is ELSEWHERE else Phase.GONE) is lifecycle.phase
     assert target is not RUNNING or lifecycle.running == lifecycle.revision
 
 

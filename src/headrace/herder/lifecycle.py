@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeAlias
 
 from headrace.herder.answers import TargetState
 
@@ -22,6 +22,18 @@ class Phase(Enum):
     PAUSED = auto()
     STOPPED = auto()
     GONE = auto()
+    GIVEN_UP = auto()
+    """Another worker may run it."""
+
+
+class Elsewhere(Enum):
+    """The target of a connector that this worker is no longer to run."""
+
+    ELSEWHERE = auto()
+
+
+Target: TypeAlias = TargetState | Elsewhere | None
+"""What a connector is to become here; ``None`` when it is deleted."""
 
 
 class Act(Enum):
@@ -33,16 +45,17 @@ class Act(Enum):
     SHOW_PAUSED = auto()
     SHOW_STOPPED = auto()
     FORGET = auto()
+    GIVE_UP = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifecycle:
-    """One connector: its *target* state (``None``: deleted) and its observed *phase*.
+    """One connector: its *target* and its observed *phase*.
 
     *revision* grows with each configuration and each restart; *running* is the revision of the last run.
     """
 
-    target: TargetState | None
+    target: Target
     revision: int = 1
     phase: Phase = Phase.NOTHING
     running: int = 0
@@ -52,23 +65,26 @@ _SHOWN: Final = {
     Phase.PAUSED: TargetState.PAUSED,
     Phase.STOPPED: TargetState.STOPPED,
     Phase.GONE: None,
+    Phase.GIVEN_UP: Elsewhere.ELSEWHERE,
 }
 _TOWARDS: Final = {
     TargetState.RUNNING: Act.START,
     TargetState.PAUSED: Act.SHOW_PAUSED,
     TargetState.STOPPED: Act.SHOW_STOPPED,
     None: Act.FORGET,
+    Elsewhere.ELSEWHERE: Act.GIVE_UP,
 }
 _AFTER: Final = {
     Act.ASK_TO_STOP: Phase.ENDING,
     Act.SHOW_PAUSED: Phase.PAUSED,
     Act.SHOW_STOPPED: Phase.STOPPED,
     Act.FORGET: Phase.GONE,
+    Act.GIVE_UP: Phase.GIVEN_UP,
 }
 
 
-def wanted(lifecycle: Lifecycle, target: TargetState | None) -> Lifecycle:
-    """The target has changed: resume, pause, stop, delete or create."""
+def wanted(lifecycle: Lifecycle, target: Target) -> Lifecycle:
+    """The target has changed: resume, pause, stop, delete, create, or leave it to another worker."""
     return replace(lifecycle, target=target)
 
 

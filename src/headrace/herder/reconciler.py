@@ -10,14 +10,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from headrace.config.providers import Resolution
-from headrace.connect.errors import ConnectorFencedError
+from headrace.connect.errors import ConnectorFencedError, RetriableError
 from headrace.herder.answers import State, TargetState
 from headrace.herder.config_masking import unresolved
 from headrace.herder.errors import ServerError
 from headrace.herder.lifecycle import (
     Act,
+    Elsewhere,
     Lifecycle,
     Phase,
+    Target,
     done,
     ended,
     has_run,
@@ -63,6 +65,7 @@ class Reconciler:
             Act.SHOW_PAUSED: self._statuses.paused,
             Act.SHOW_STOPPED: self._statuses.stopped,
             Act.FORGET: self._forget,
+            Act.GIVE_UP: self._give_up,
         }
 
     def opened(self, kafka: KafkaServices) -> None:
@@ -82,6 +85,17 @@ class Reconciler:
         """Set the connector's target, ``None`` for deleted; *again* for a new configuration."""
         self._settle(name)
         self._want(name, target, again=again)
+
+    def give_up(self, name: str) -> Future[None]:
+        """Leave the connector to another worker.
+
+        The future is done when nothing of it runs here any more, and its status says so.
+        """
+        self._settle(name)
+        ended = self.quiet(name)
+        if name in self._lifecycles:
+            self._want(name, Elsewhere.ELSEWHERE, again=False)
+        return ended
 
     def restart(self, name: str, target: TargetState) -> Future[Exception | None]:
         """Start a new run of a connector whose target state is *target*.
@@ -192,10 +206,12 @@ class Reconciler:
             is_fenced or not self._plan_restart(name, lifecycle.revision)
         ):
             self.one_is_lost.set()
-        for answer in self._waiting.pop(name, ()):
-            answer.set_result(None)
-        self._advance(name)
-        self._note_end()
+        try:
+            self._advance(name)
+        finally:
+            for answer in self._waiting.pop(name, ()):
+                answer.set_result(None)
+            self._note_end()
 
     def _ended(self, name: str, failure: Exception | None) -> Lifecycle:
         lifecycle = ended(self._lifecycles[name], failed=failure is not None)
@@ -246,7 +262,7 @@ class Reconciler:
             self._lifecycles[name] = renewed(lifecycle)
             self._advance(name)
 
-    def _want(self, name: str, target: TargetState | None, *, again: bool) -> None:
+    def _want(self, name: str, target: Target, *, again: bool) -> None:
         lifecycle = self._lifecycles.get(name)
         if lifecycle is None:
             self._statuses.unassigned(name)
@@ -318,8 +334,16 @@ class Reconciler:
         run.silence()
         run.ask_to_stop()
 
+    def _give_up(self, name: str) -> None:
+        if self._local.configs.connector(name) is not None:
+            self._statuses.unassigned(name)
+        self._drop(name)
+
     def _forget(self, name: str) -> None:
         self._statuses.forget(name)
+        self._drop(name)
+
+    def _drop(self, name: str) -> None:
         self._lifecycles.pop(name)
         self._begun.pop(name, None)
         self._failures.pop(name, None)
@@ -341,8 +365,11 @@ class WatchedRun:
         return lifecycle.phase is Phase.RUNNING and lifecycle.running == self.revision
 
     def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
-        """Pass it on."""
-        self.queue.post(lambda: self.reconciler.has_tasks(self, configs))
+        """Return once they are stored; raises ``RetriableError`` when they cannot be."""
+        try:
+            self.queue.ask(None, lambda: self.reconciler.has_tasks(self, configs))
+        except ServerError as error:
+            raise RetriableError(f"The tasks of connector {self.name} are not stored: {error}") from error
 
     def has_begun(self) -> None:
         """Pass it on."""

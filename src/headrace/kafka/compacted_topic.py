@@ -104,6 +104,17 @@ class CompactedLog:
                 patience *= 2
                 quiet = Deadline.after(patience, deadline.clock)
 
+    def take_arrived(self) -> None:
+        """Hand over what the client has received by now, without waiting; nothing before the first ``read_to_end``.
+
+        Raises what ``read_to_end`` raises for a topic that is not the one that was read before.
+        """
+        self._consume(Deadline.after(0))
+
+    def position(self, partition: int) -> int:
+        """The offset after the last record of *partition* that was handed over; 0 before."""
+        return self._reached.get(partition, 0)
+
     def close(self) -> None:
         """Release the clients."""
         self._consumer.close()

@@ -121,6 +121,10 @@ class ConnectorRun:
         try:
             connector.initialize(run_context.context)
             connector.start(run_context.spec.props)
+            if isinstance(connector, PlannedConnector):
+                run_context.tasks.report(
+                    connector, [run_context.spec.props] * run_context.ownership.slots
+                )
         except (RetriableError, ReplanError):
             self._stop_connector()
             self._run_context = _with_new_connector(run_context)
@@ -128,10 +132,6 @@ class ConnectorRun:
         run_context.statuses.put(None, State.RUNNING)
         run_context.services.emit(ConnectorStarted(connector=self.name))
         self._watcher.has_begun()
-        if isinstance(connector, PlannedConnector):
-            run_context.tasks.report(
-                connector, [run_context.spec.props] * run_context.ownership.slots
-            )
         return True
 
     def _stop_connector(self) -> None:

@@ -14,10 +14,13 @@ LEAVE_SECONDS: Final = 15.0
 
 
 class RunWatcher(Protocol):
-    """Is notified by one run, on the run's thread; returns soon and never raises."""
+    """Is notified by one run, on the run's thread; returns soon and never raises, but for ``has_tasks``."""
 
     def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
-        """The connector has these tasks now, each with its configuration with secrets resolved."""
+        """The connector has these tasks now, each with its configuration with secrets resolved; returns once they are stored.
+
+        No slot starts before. Raises :class:`~headrace.connect.errors.RetriableError` when they cannot be stored.
+        """
         ...
 
     def has_begun(self) -> None:

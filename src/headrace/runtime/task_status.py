@@ -122,12 +122,15 @@ class TaskList:
         self._reported: Sequence[Mapping[str, str]] | None = None
 
     def report(self, connector: SourceConnector, configs: Sequence[Mapping[str, str]]) -> None:
-        """Publish that the *connector* has a task for each of *configs*, if that has changed."""
+        """Publish that the *connector* has a task for each of *configs*, if that has changed.
+
+        Raises :class:`~headrace.connect.errors.RetriableError` when that cannot be stored.
+        """
         shown = task_name(task_path(connector))
         named = [{**each, "task.class": shown} for each in configs]
         if named != self._reported:
-            self._reported = named
             self._watcher.has_tasks(named)
+            self._reported = named
             self._statuses.has_tasks(len(named))
             self._warn_of_too_many(len(named))
 

@@ -39,6 +39,7 @@ from headrace.storage.protocols import (
 )
 from headrace.storage.status_topic import (
     StatusTopic,
+    may_replace,
     removed_topic_entry,
     status_entry,
     topic_entry,
@@ -58,7 +59,8 @@ class SharedTopics:
 
     They are read to their ends before a write that depends on them, and again after it. *what* is what they hold, for errors. With a
     transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one
-    (KIP-618). Each call gives up after *seconds*, with :class:`~headrace.connect.errors.RetriableError`.
+    (KIP-618). *may_write* raises when this process may not write now; it is asked right before each write. Each call gives up after
+    *seconds*, with :class:`~headrace.connect.errors.RetriableError`.
     """
 
     def __init__(
@@ -66,9 +68,11 @@ class SharedTopics:
         producer: ClientConfig,
         *,
         what: str,
+        may_write: Callable[[], None] = lambda: None,
         seconds: float = WRITE_SECONDS,
         clock: Clock = time.monotonic,
     ) -> None:
+        self._may_write = may_write
         self._writer = TopicWriter(producer, what=what, open_seconds=seconds, clock=clock)
         self._logs: list[CompactedLog] = []
         self._seconds = seconds
@@ -96,6 +100,19 @@ class SharedTopics:
         """See everything committed before this call."""
         with self._lock:
             self._read(self._deadline())
+
+    def take_arrived(self) -> None:
+        """See what has arrived by now, without waiting, not even for another thread that reads."""
+        if self._lock.acquire(blocking=False):
+            try:
+                for each in self._logs:
+                    each.take_arrived()
+            finally:
+                self._lock.release()
+
+    def position(self) -> int:
+        """The offset after the last record that was read of the first followed topic, which has one partition."""
+        return self._logs[0].position(0)
 
     def write(self, *parts: TopicRecords) -> None:
         """Write *parts*, whatever others wrote; without a transaction, in their order."""
@@ -126,6 +143,7 @@ class SharedTopics:
     def _write(self, parts: Sequence[TopicRecords], deadline: Deadline) -> None:
         kept = [(topic, entries) for topic, entries in parts if entries]
         if kept:
+            self._may_write()
             self._writer.write(kept, deadline)
             self._read(deadline)
 
@@ -142,8 +160,9 @@ class KafkaStorage:
     """The stores of a group of workers, in its *topics*; closing it closes all of them. Any thread may call.
 
     What they answer is as of the last ``refresh`` or write. *leader* is the producer of configurations and changes: with a
-    transactional id each write of them is one transaction, and another producer with the same id fences this one (KIP-618).
-    *worker* is that of statuses and active topics, without one. Each call gives up after *seconds*, with
+    transactional id each write of them is one transaction, and another producer with the same id fences this one (KIP-618);
+    *may_lead* raises when this process may not write them now. *worker* is that of statuses and active topics, without one, and
+    *generation* the group's, which is stored with each status. Each call gives up after *seconds*, with
     :class:`~headrace.connect.errors.RetriableError`. *now* gives seconds since 1970.
     """
 
@@ -154,26 +173,45 @@ class KafkaStorage:
         client: ClientConfig,
         leader: ClientConfig,
         worker: ClientConfig,
+        may_lead: Callable[[], None] = lambda: None,
+        generation: Callable[[], int] = lambda: 0,
         seconds: float = WRITE_SECONDS,
         clock: Clock = time.monotonic,
         now: Clock = time.time,
     ) -> None:
         configs, changes, statuses = ConfigTopic(), ChangesTopic(), StatusTopic()
-        led = SharedTopics(leader, what="connector configurations", seconds=seconds, clock=clock)
+        led = SharedTopics(
+            leader,
+            what="connector configurations",
+            may_write=may_lead,
+            seconds=seconds,
+            clock=clock,
+        )
         led.follow(topics.configs, client, configs.apply)
         led.follow(topics.changes, client, changes.apply)
         own = SharedTopics(worker, what="statuses", seconds=seconds, clock=clock)
         own.follow(topics.statuses, client, statuses.apply)
         self._shared = (led, own)
+        self._led = led
         self.configs = KafkaConfigStore(led, topics, configs, changes)
         self.changes = KafkaChangeStore(led, topics.changes, changes, self.configs)
-        self.statuses = KafkaStatusStore(own, topics.statuses, statuses)
+        self.statuses = KafkaStatusStore(own, topics.statuses, statuses, generation)
         self.topics = KafkaTopicStore(own, topics.statuses, statuses, now)
 
     def refresh(self) -> None:
         """See everything committed before this call."""
         for each in self._shared:
             each.refresh()
+
+    def take_arrived(self) -> None:
+        """See what has arrived by now, without waiting; called several times a second by the one who follows the topics."""
+        for each in self._shared:
+            each.take_arrived()
+
+    @property
+    def config_offset(self) -> int:
+        """The offset after the last record of the config topic that was read, which the workers of a group compare."""
+        return self._led.position()
 
     def close(self) -> None:
         """Release the clients."""
@@ -317,16 +355,31 @@ class KafkaChangeStore:
 
 
 class KafkaStatusStore:
-    """A :class:`~headrace.storage.protocols.StatusStore`; *found* is what its *topic* says."""
+    """A :class:`~headrace.storage.protocols.StatusStore`; *found* is what its *topic* says.
 
-    def __init__(self, shared: SharedTopics, topic: str, found: StatusTopic) -> None:
+    Each status is stored with the group's *generation*.
+    """
+
+    def __init__(
+        self,
+        shared: SharedTopics,
+        topic: str,
+        found: StatusTopic,
+        generation: Callable[[], int],
+    ) -> None:
         self._found = found
         self._shared = shared
         self._topic = topic
+        self._generation = generation
 
     def put(self, connector: str, task: int | None, status: Status) -> None:
-        """Store a status; durable on return."""
-        self._shared.write((self._topic, [status_entry(connector, task, status)]))
+        """Store a status; durable on return. What ends here leaves alone what a later owner has written, as in Kafka Connect."""
+        own = replace(status, generation=self._generation())
+        self._shared.change(
+            lambda: [(self._topic, [status_entry(connector, task, own)])]
+            if may_replace(own, self._found.statuses(connector).get(task))
+            else []
+        )
 
     def statuses(self, connector: str) -> Mapping[int | None, Status]:
         """The connector's own status under ``None``, and those of its tasks."""

@@ -25,6 +25,7 @@ _CONNECTOR: Final = "status-connector-"
 _TASK: Final = "status-task-"
 _TOPIC: Final = "status-topic-"
 _OF_CONNECTOR: Final = ":connector-"
+_OF_AN_END: Final = ("UNASSIGNED", "FAILED")
 
 Task: TypeAlias = int | None
 """The number of a task; ``None`` stands for its connector."""
@@ -116,6 +117,19 @@ class StatusTopic:
         (found.add if is_written else found.discard)(topic)
         if not found:
             del self._topics[connector]
+
+
+def may_replace(status: Status, before: Status | None) -> bool:
+    """Whether a worker may write *status* where it last read *before*.
+
+    States that follow from an end, UNASSIGNED and FAILED, are not written over what another worker wrote in a later generation.
+    """
+    return (
+        status.state not in _OF_AN_END
+        or before is None
+        or before.worker_id == status.worker_id
+        or before.generation <= status.generation
+    )
 
 
 def _is_outdated(status: Status, before: Status | None, task: Task) -> bool:
