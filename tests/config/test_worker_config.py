@@ -174,7 +174,7 @@ def test_a_distributed_workers_file_is_refused_in_one_sentence():
 
     assert {"config.storage.topic", "metrics.num.samples"} == problems.keys()
     reported = problems["config.storage.topic"]
-    assert "distributed mode is not supported yet" in reported
+    assert "'headrace worker' starts one" in reported
     assert (
         "leave out config.storage.replication.factor, config.storage.topic, "
         "status.storage.replication.factor, status.storage.topic."

@@ -101,7 +101,10 @@ def test_whatever_is_wanted_is_reached(phase: Phase, target: Target) -> None:
         PAUSED: Phase.PAUSED,
         STOPPED: Phase.STOPPED,
     }
-    assert reached.get(target, Phase.GIVEN_UP if target is ELSEWHERE else Phase.GONE) is lifecycle.phase
+    assert (
+        reached.get(target, Phase.GIVEN_UP if target is ELSEWHERE else Phase.GONE)
+        is lifecycle.phase
+    )
     assert target is not RUNNING or lifecycle.running == lifecycle.revision
 
 

@@ -180,7 +180,7 @@ def test_a_listener_that_others_reach_is_warned_of(
     host: str, warned: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once, with what can be read there: nothing on the channel is encrypted."""
-    Channel(lambda _: None, host=host).close()
+    Channel(lambda _: None, address=(host, 0)).close()
 
     notices = [each for each in caplog.messages if "not encrypted" in each and host in each]
     assert warned == len(notices)

@@ -14,7 +14,7 @@ from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_writer import TopicRecords, TopicWriter
-from headrace.storage.kafka import KafkaStorage, StorageTopics
+from headrace.storage.kafka import KafkaStorage, StorageClients, StorageTopics
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.protocols import (
     ConfigStore,
@@ -53,9 +53,11 @@ def open_storage(bootstrap: str, names: StorageTopics) -> Iterator[Callable[...,
             writer = f"connect-cluster-{names.configs}" if is_atomic else None
             storage = KafkaStorage(
                 names,
-                client=client_config(properties),
-                leader=producer_config(properties, transactional_id=writer),
-                worker=producer_config(properties),
+                StorageClients(
+                    reader=client_config(properties),
+                    leader=producer_config(properties, transactional_id=writer),
+                    worker=producer_config(properties),
+                ),
             )
             return opened.enter_context(closing(storage))
 

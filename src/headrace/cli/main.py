@@ -29,6 +29,7 @@ COMMANDS = {
     "mirror": "headrace.cli.mirror:mirror",
     "offsets": "headrace.cli.offsets:offsets",
     "run": "headrace.cli.run:run",
+    "worker": "headrace.cli.worker:worker",
     "spark": "headrace.cli.spark:spark",
 }
 INTERRUPTED, TERMINATED = 130, 143

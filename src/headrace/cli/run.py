@@ -91,7 +91,8 @@ class Loading:
 
     def _load(self) -> None:
         try:
-            create_or_update(self._files, self._herder)
+            if self._files:
+                create_or_update(self._files, self._herder)
         except Exception as error:  # noqa: BLE001 (the main thread raises it)
             self.failure = error
         else:
@@ -227,7 +228,7 @@ def _serve(
     # The state file before the listeners: its error names the pid of a worker that has both.
     with (
         closing(SqliteStorage(state_file)) as storage,
-        closing(_bound(rest)) as binding,
+        closing(bound(rest)) as binding,
         serving(
             config,
             state_file=storage,
@@ -239,17 +240,21 @@ def _serve(
         metrics = Metrics(counts, partial(connector_snapshots, herder))
         server = RestServer(herder, rest, binding=binding, metrics=metrics.text)
         only = [each.name for each in files] if only_files else None
-        return _served(herder, server, Loading(files, herder), only=only)
+        return served(herder, server, files, only=only)
 
 
-def _served(
+def served(
     herder: WorkerHerder,
     server: RestServer,
-    loading: Loading,
+    files: Sequence[ConnectorFile] = (),
     *,
-    only: Sequence[str] | None,
+    only: Sequence[str] | None = None,
 ) -> int:
-    """Run the worker until it is stopped, or cannot continue; returns the exit code."""
+    """Run the worker, with the connectors in *files*, until it is stopped, or cannot continue; returns the exit code.
+
+    Of the stored connectors only those named *only* are run, if that is given.
+    """
+    loading = Loading(files, herder)
     signals = Signals()
     try:
         herder.start(only=only)
@@ -271,7 +276,8 @@ def _served(
     return FAILED if herder.failed() else signals.code()
 
 
-def _bound(config: RestConfig) -> Binding:
+def bound(config: RestConfig) -> Binding:
+    """The listeners, bound; log lines name the worker from then on."""
     binding = Binding.of(config)
     name_in_logs(binding.worker_id)
     return binding

@@ -27,11 +27,13 @@ ConverterCheck = Callable[[Role, str, Mapping[str, str]], tuple[Problem, ...]]
 
 
 def every_worker_problem(
-    props: Mapping[str, str], check_of: Callable[[WorkerConfig], ConverterCheck]
+    props: Mapping[str, str],
+    check_of: Callable[[WorkerConfig], ConverterCheck],
+    kind: type[WorkerConfig] = WorkerConfig,
 ) -> tuple[Problem, ...]:
-    """All that is wrong with a worker's *props*, single settings and rules across them; contacts no broker."""
+    """All that is wrong with the *props* of a worker of this *kind*, single settings and rules across them; contacts no broker."""
     return every_problem(
-        WorkerConfig,
+        kind,
         props,
         lambda worker: worker_problems(worker, check_of(worker)),
         instead=_harmless(props),

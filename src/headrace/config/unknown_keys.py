@@ -93,9 +93,9 @@ CONNECTOR_PREFIXES: Final = ("errors.deadletterqueue.",)
 """Prefixes of a connector's keys that may not be set at all, except known ones."""
 
 _DISTRIBUTED: Final = (
-    "This is the configuration of a distributed worker, and distributed mode is not supported yet: a worker of "
-    "headrace is standalone, and keeps configurations and statuses in its state file. To run it standalone, leave out {}. "
-    "The worker uses the same offset.storage.topic and group.id, so stop the distributed workers of this group first."
+    "This is the configuration of a distributed worker: 'headrace worker' starts one. To run a worker that stands alone, and "
+    "keeps configurations and statuses in its state file, leave out {}. It uses the same offset.storage.topic and group.id, "
+    "so stop the distributed workers of this group first."
 )
 
 
@@ -138,7 +138,7 @@ def worker_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator
 
     One sentence lists all keys that only a distributed worker has.
     """
-    distributed = [each for each in DISTRIBUTED_TOPICS if each in props]
+    distributed = [each for each in DISTRIBUTED_TOPICS if each in props.keys() - known]
     if not distributed:
         yield from _refusals(props, known, WORKER_DEFAULTS, WORKER_PREFIXES)
         return

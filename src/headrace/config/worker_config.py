@@ -8,6 +8,7 @@ from typing import Final, Literal
 from headrace.config.providers import provider_problems
 from headrace.config.spark_cores import machine_cores, master_problem, shortage
 from headrace.config.unknown_keys import (
+    DISTRIBUTED_TOPICS,
     REST_KEYS,
     REST_PREFIXES,
     WORKER_DEFAULTS,
@@ -299,6 +300,7 @@ class WorkerSettings(Config):
 
 
 Role = Literal["key", "value", "header"]
+_DISTRIBUTED: Final = frozenset(DISTRIBUTED_TOPICS)
 
 
 class WorkerConfig(WorkerSettings):
@@ -306,9 +308,10 @@ class WorkerConfig(WorkerSettings):
 
     def check(self) -> Iterator[Problem]:
         """Check rules across settings, and refuse known keys that have no effect yet."""
-        yield from worker_refusals(self.originals, _known_keys())
+        known = frozenset(each.name for each in type(self).settings())
+        yield from worker_refusals(self.originals, known)
         yield from provider_problems(self.originals)
-        if self.exactly_once_source_support == "preparing":
+        if self.exactly_once_source_support == "preparing" and not known >= _DISTRIBUTED:
             yield (
                 "exactly.once.source.support",
                 "preparing is only needed to upgrade a Kafka Connect cluster; set enabled or disabled.",
@@ -351,6 +354,11 @@ class WorkerConfig(WorkerSettings):
     def exactly_once(self) -> bool:
         """Whether source tasks write in transactions."""
         return self.exactly_once_source_support != "disabled"
+
+    @property
+    def lease_seconds(self) -> float:
+        """After how long without an answer from the worker a task gives up."""
+        return self.lease_ms / 1e3
 
     @property
     def delivery(self) -> Delivery:
@@ -408,11 +416,8 @@ def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
 
 def unsupported_keys(props: Mapping[str, str]) -> frozenset[str]:
     """The keys of *props* that are refused because they have no effect here, most of them a distributed worker's."""
-    return frozenset(key for key, _ in worker_refusals(props, _known_keys()))
-
-
-def _known_keys() -> frozenset[str]:
-    return frozenset(each.name for each in WorkerConfig.settings())
+    known = frozenset(each.name for each in WorkerConfig.settings())
+    return frozenset(key for key, _ in worker_refusals(props, known))
 
 
 def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:

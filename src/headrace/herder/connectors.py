@@ -76,7 +76,7 @@ class ConnectorRequests:
             return self._store(stored)
 
         return self._ask(
-            stored.name, f"writing a config for connector {stored.name} to the state file", act
+            stored.name, f"writing a config for connector {stored.name} to {self._local.place}", act
         )
 
     def refuse_existing(self, name: str) -> None:
@@ -92,7 +92,7 @@ class ConnectorRequests:
             keeps = known if stored.config != named(name, config) else None
             created = self._ask(
                 name,
-                f"writing a config for connector {name} to the state file",
+                f"writing a config for connector {name} to {self._local.place}",
                 partial(self._put, stored, keeps),
             )
             if created is not None:
@@ -107,7 +107,7 @@ class ConnectorRequests:
                     self._local.configs.put_connector(each)
                     self.run_stored(each)
 
-        self._queue.ask("writing the configs of connectors to the state file", act)
+        self._queue.ask(f"writing the configs of connectors to {self._local.place}", act)
 
     def patch_config(self, name: str, changes: Config) -> Created:
         """Merge *changes* into the configuration, whatever others do to it meanwhile."""
@@ -129,7 +129,7 @@ class ConnectorRequests:
             after = self.checked(request, before)
             created = self._ask(
                 name,
-                f"writing a config for connector {name} to the state file",
+                f"writing a config for connector {name} to {self._local.place}",
                 self._unless_changed(before, after),
             )
             if created is not None:
@@ -145,10 +145,8 @@ class ConnectorRequests:
             self._queries.stored(name)
             self._local.configs.delete_connector(name)
             ended = self._reconciler.quiet(name)
-            if self._coordination.has(name):
-                self._reconciler.want(name, None)
+            self._coordination.deleted(name)
             self._statuses.forget(name)
-            self._coordination.connectors_changed()
             return ended
 
         ended = self._ask(name, f"deleting connector {name}", act)
@@ -158,18 +156,16 @@ class ConnectorRequests:
         """Pause, resume or stop."""
 
         def act() -> None:
-            stored = self._queries.stored(name, unknown=UNKNOWN)
-            self._local.configs.put_connector(replace(stored, target_state=target.value))
-            if self._coordination.has(name):
-                self._reconciler.want(name, target)
+            before = self._queries.stored(name, unknown=UNKNOWN)
+            stored = replace(before, target_state=target.value)
+            self._local.configs.put_connector(stored)
+            self._coordination.stored(stored, again=False)
 
-        self._ask(name, f"writing the target state of connector {name} to the state file", act)
+        self._ask(name, f"writing the target state of connector {name} to {self._local.place}", act)
 
     def run_stored(self, stored: StoredConnector) -> None:
         """Start a connector that has just been stored, where it is to run; called on the herder's thread."""
-        if self._coordination.has(stored.name):
-            self._reconciler.want(stored.name, TargetState(stored.target_state), again=True)
-        self._coordination.connectors_changed()
+        self._coordination.stored(stored, again=True)
 
     def _store(self, stored: StoredConnector) -> Created:
         self._local.configs.put_connector(stored)

@@ -51,10 +51,6 @@ class Coordination(Protocol):
         """Whether Kafka has been reached, and connectors can run."""
         ...
 
-    def has(self, name: str) -> bool:
-        """Whether this worker runs the connector, or would if it were not paused or stopped. Any thread may ask."""
-        ...
-
     def require_leader(self) -> None:
         """Return if this worker may change the cluster now; called on the herder's thread before each such change.
 
@@ -62,8 +58,12 @@ class Coordination(Protocol):
         """
         ...
 
-    def connectors_changed(self) -> None:
-        """A connector was created or deleted, so that the work may have to be divided again; on the herder's thread."""
+    def stored(self, connector: StoredConnector, *, again: bool) -> None:
+        """The connector has just been stored, with another configuration or to be started anew if *again*; on the herder's thread."""
+        ...
+
+    def deleted(self, name: str) -> None:
+        """The connector has just been deleted; on the herder's thread."""
         ...
 
 

@@ -369,7 +369,9 @@ class WatchedRun:
         try:
             self.queue.ask(None, lambda: self.reconciler.has_tasks(self, configs))
         except ServerError as error:
-            raise RetriableError(f"The tasks of connector {self.name} are not stored: {error}") from error
+            raise RetriableError(
+                f"The tasks of connector {self.name} are not stored: {error}"
+            ) from error
 
     def has_begun(self) -> None:
         """Pass it on."""

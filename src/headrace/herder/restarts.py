@@ -71,7 +71,8 @@ def _restarting(info: StateInfo) -> StateInfo:
 class RestartRequests:
     """Requests to restart a connector or a task. Any thread may call.
 
-    *start_again* starts a new run of a connector, on the herder's thread; see ``Reconciler.restart``.
+    On the herder's thread, *require_leader* raises where another worker has to be asked, and *start_again* starts a new run of a
+    connector; see ``Coordination.require_leader`` and ``Reconciler.restart``.
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class RestartRequests:
         queue: RequestQueue,
         queries: ConnectorQueries,
         *,
+        require_leader: Callable[[], None],
         start_again: Callable[[str, TargetState], Future[Exception | None]],
     ) -> None:
+        self._require_leader = require_leader
         self._local = local
         self._queue = queue
         self._queries = queries
@@ -96,6 +99,7 @@ class RestartRequests:
         has_flags = request.include_tasks or request.only_failed
 
         def act() -> tuple[ConnectorStatus, Future[Exception | None] | None]:
+            self._require_leader()
             stored = self._queries.stored(request.name, unknown=_UNKNOWN_ON_RESTART)
             plan = restart_plan(request, self._queries.status(request.name))
             if plan.is_empty:
@@ -119,6 +123,7 @@ class RestartRequests:
         """
 
         def act() -> None:
+            self._require_leader()
             stored = self._queries.stored(name, unknown=_UNKNOWN_ON_RESTART)
             if task >= 0 and stored.target_state == TargetState.STOPPED:
                 raise ConflictError(_NO_LEADER)

@@ -1,4 +1,4 @@
-"""What a standalone herder depends on: local services from the start, and those that it has once Kafka is reached."""
+"""What a herder depends on: some services from the start, and those that it has once Kafka is reached."""
 
 from __future__ import annotations
 
@@ -74,6 +74,7 @@ class LocalServices:
     been read, and are never restarted. *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
     connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
     whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
+    *place* is where configurations are, in sentences.
     """
 
     configs: ConfigStore
@@ -88,6 +89,7 @@ class LocalServices:
     tracks_topics: bool = True
     may_reset_topics: bool = True
     together: Callable[[], AbstractContextManager[None]] = nullcontext
+    place: str = "the state file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

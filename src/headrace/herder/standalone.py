@@ -9,6 +9,7 @@ from headrace.herder.answers import TargetState
 from headrace.herder.coordination import HerderParts, settle_changes
 from headrace.herder.statuses import HerderStatuses
 from headrace.observe.log_format import in_log_context
+from headrace.storage.protocols import StoredConnector
 
 
 class Standalone:
@@ -47,15 +48,17 @@ class Standalone:
         """Whether Kafka has been reached and connectors run."""
         return self._is_open.is_set()
 
-    def has(self, name: str) -> bool:
-        """Always."""
-        return True
-
     def require_leader(self) -> None:
         """There is no one else."""
 
-    def connectors_changed(self) -> None:
-        """No one else has to know."""
+    def stored(self, connector: StoredConnector, *, again: bool) -> None:
+        """It is here."""
+        target = TargetState(connector.target_state)
+        self._parts.reconciler.want(connector.name, target, again=again)
+
+    def deleted(self, name: str) -> None:
+        """It was here."""
+        self._parts.reconciler.want(name, None)
 
     def _load(self) -> None:
         # Requests wait for this, so all writes share one transaction and wait for the disk only once.

@@ -95,7 +95,11 @@ class WorkerHerder:
         self._coordination = coordinate(parts)
         self._connectors = ConnectorRequests(parts, self._queries, self._coordination)
         self._restarts = RestartRequests(
-            local, self._queue, self._queries, start_again=self._reconciler.restart
+            local,
+            self._queue,
+            self._queries,
+            require_leader=self._coordination.require_leader,
+            start_again=self._reconciler.restart,
         )
         self._topics = TopicRequests(local)
         self._offsets = OffsetRequests(parts, self._queries, self._connectors, self._coordination)

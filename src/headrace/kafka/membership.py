@@ -121,6 +121,12 @@ class GroupMembership:
         """Whether a join is needed: the first one, one that another member has begun, or one that was requested."""
         return self._coordinator is None or self._coordinator.need_rejoin()
 
+    @property
+    def is_removed(self) -> bool:
+        """Whether the group goes on without this member, which was in it before or has not joined yet."""
+        found = self._coordinator
+        return found is None or not found.is_known()
+
     def join(self, seconds: float) -> Joined | None:
         """Join, or go on with a join that has begun, for at most *seconds*; ``None`` when that is not over by then.
 
@@ -259,6 +265,10 @@ class _Coordinator(_BaseCoordinator):
         if now - self._ticked_at > _STALLED_SECONDS:
             return False
         return self._is_waited_for or now - self._acknowledged_at < self._patience
+
+    def is_known(self) -> bool:
+        """Whether the brokers have given this member an id, and not told since that they do not know it."""
+        return self._generation.has_member_id()
 
     async def tick(self) -> None:
         """Note that the network's thread runs, again and again; after a pause nothing counts that was acknowledged before."""

@@ -8,7 +8,7 @@ from headrace.plugins.connector_validator import PluginConnectorValidator
 from headrace.plugins.discovery import PluginPath
 from headrace.plugins.sql_step import SqlCheck, no_sql_check
 from headrace.plugins.validation import validated_connector, validated_connectors
-from headrace.plugins.worker_validation import checked_worker
+from headrace.plugins.worker_validation import checked_worker, checked_worker_of
 
 __all__ = [
     "PluginConnectorValidator",
@@ -17,6 +17,7 @@ __all__ = [
     "SqlCheck",
     "ValidatedConnector",
     "checked_worker",
+    "checked_worker_of",
     "no_sql_check",
     "offsets_group",
     "run_spec",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 from headrace.class_path import make_importable
 from headrace.config.client_settings import worker_client_warnings
@@ -27,16 +27,32 @@ from headrace.plugins.discovery import PluginPath, absolute_path
 _log = logging.getLogger(__name__)
 _SERVERS: Final = "bootstrap.servers"
 _PLUGIN_PATH: Final = "plugin.path"
+WHERE: Final = "The worker's configuration"
+OtherProblems: TypeAlias = Callable[[Mapping[str, str]], Iterable[Problem]]
+"""More checks of a worker's resolved settings."""
+Worker = TypeVar("Worker", bound=WorkerConfig)
 
 
 def checked_worker(
     props: Mapping[str, object],
     *,
-    where: str = "The worker's configuration",
+    where: str = WHERE,
     folder: Path | None = None,
-    also: Callable[[Mapping[str, str]], Iterable[Problem]] | None = None,
+    also: OtherProblems | None = None,
 ) -> WorkerConfig:
-    """The worker's configuration; *where* it was read, such as a file's path, is reported with its problems.
+    """The configuration of a worker that stands alone; otherwise as :func:`checked_worker_of`."""
+    return checked_worker_of(WorkerConfig, props, where=where, folder=folder, also=also)
+
+
+def checked_worker_of(
+    kind: type[Worker],
+    props: Mapping[str, object],
+    *,
+    where: str = WHERE,
+    folder: Path | None = None,
+    also: OtherProblems | None = None,
+) -> Worker:
+    """The configuration of a worker of this *kind*; *where* it was read, such as a file's path, is reported with its problems.
 
     Numbers and booleans are taken as text, and placeholders of its providers resolved. Relative folders of
     ``plugin.path`` lie in *folder*, by default the working directory; from then on they are imported from. Raises
@@ -53,14 +69,14 @@ def checked_worker(
     reported = {key for key, _ in problems}
     given = _placed(submitted.props(), folder or Path.cwd())
     # An unresolved placeholder fails other checks only because it is unresolved.
-    found = (*every_worker_problem(given, _converter_check), *(also(given) if also else ()))
+    found = (*every_worker_problem(given, _converter_check, kind), *(also(given) if also else ()))
     problems += [(key, submitted.masked(what)) for key, what in found if key not in reported]
     if problems:
         # A problem names this key already.
         misspelt = misspelt_servers(texts)
         rest = {key: value for key, value in texts.items() if key != misspelt}
         raise ConfigError(problems, where=where, warnings=worker_warnings(rest))
-    config = WorkerConfig.parse(given)
+    config = kind.parse(given)
     if _SERVERS not in texts:
         servers = ",".join(config.bootstrap_servers)
         _log.info("%s is not set: the default, %s, is used.", _SERVERS, servers)

@@ -162,7 +162,7 @@ class BatchRun:
                 return "Slots did not end within the grace period."
             try:
                 self._ownership.prove_if_due()
-            except ConnectorFencedError as error:
+            except (ConnectorFencedError, RetriableError) as error:
                 # The next round raises it, after the tokens are withdrawn.
                 return str(error)
             self._ask_to_end_if_due()

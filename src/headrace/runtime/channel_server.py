@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 # How often a quiet connection is checked: it is closed unless its slot has yet to report its end. A slot
 # whose machine is gone loses its token with its lease, so its connection does not stay open forever.
 _QUIET_SECONDS = 60.0
+_END = "end"
 
 TakeEntries = Callable[[Sequence[OffsetEntry]], None]
 
@@ -43,11 +44,12 @@ def _refuse_copies(_: Sequence[OffsetEntry]) -> None:
 
 
 class Channel:
-    """Listens on *host* and *port* (0: any free one) for the slots of every micro-batch in flight.
+    """Listens on *address*, a host and a port (0: any free one), for the slots of every micro-batch in flight.
 
     *store* stores acknowledged offsets if the driver keeps them. For offsets that are kept elsewhere, *copy_first*
     removes secondary offsets before it returns, and *copy_later* takes committed offsets to copy. Each may block:
-    heartbeats are answered meanwhile. *log* returns the slots' log settings, and is called again for each beat.
+    heartbeats are answered meanwhile. While *holds* is false, this worker may have been given up by its group, and slots are
+    answered as those of a batch that is over. *log* returns the slots' log settings, and is called again for each beat.
     Both sides authenticate, but nothing is encrypted; a warning is logged once if other machines can reach the
     listener. A connection that is quiet for *quiet_seconds* is closed if nothing more is expected of its slot.
     Threads: one that accepts, one per connected slot.
@@ -59,19 +61,20 @@ class Channel:
         *,
         copy_first: TakeEntries = _refuse_copies,
         copy_later: TakeEntries = _refuse_copies,
-        host: str = "127.0.0.1",
-        port: int = 0,
+        address: tuple[str, int] = ("127.0.0.1", 0),
         log: Callable[[], LogForm] = LogForm,
+        holds: Callable[[], bool] = lambda: True,
         quiet_seconds: float = _QUIET_SECONDS,
     ) -> None:
+        self._holds = holds
         self._quiet_seconds = quiet_seconds
         self._log = log
         self._secret = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._batches: dict[str, MicroBatch] = {}
-        self._server = _Server((host, port), self)
-        _warn_if_public(self._server.server_address[0], configured=host)
-        self._host = host
+        self._server = _Server(address, self)
+        self._host = address[0]
+        _warn_if_public(self._server.server_address[0], configured=self._host)
         self._verbs: dict[str, Callable[[MicroBatch | None, str, Message], Message]] = {
             "claim": self._claim,
             "valid": self._valid,
@@ -80,7 +83,7 @@ class Channel:
             "store": partial(self._take_offsets, store),
             "copy_first": partial(self._copy_first, copy_first),
             "copy_later": partial(self._take_offsets, copy_later),
-            "end": self._end,
+            _END: self._end,
         }
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="headrace-channel", daemon=True
@@ -138,8 +141,9 @@ class Channel:
             return self._batches.get(token)
 
     def _answer(self, message: Message, token: str) -> Message:
-        batch = self._batch_of(token)
-        verb = self._verbs.get(str(message.get("verb")))
+        named = str(message.get("verb"))
+        batch = self._batch_of(token) if named == _END or self._holds() else None
+        verb = self._verbs.get(named)
         if verb is None:
             return {"error": f"unknown verb {message.get('verb')!r}"}
         try:

@@ -243,8 +243,9 @@ class Ownership:
         """Become, or remain, the connector's driver, and make every older writer unable to write.
 
         Raises :class:`~headrace.connect.errors.ConnectorFencedError` when another driver has taken over, and
-        ``RetriableError`` when Kafka does not answer in time or *give_up* says so.
+        ``RetriableError`` when Kafka does not answer in time, *give_up* says so, or this worker's membership does not hold.
         """
+        self._services.require_membership()
         if self._guard is not None:
             self._guard.hold(give_up=give_up)
             self._guard.fence(self._ids_of_writers(self._guard, give_up), give_up=give_up)
@@ -362,7 +363,11 @@ class Ownership:
         self._services.emit(Committed(connector=self._spec.name, offsets=len(offsets)))
 
     def prove(self) -> None:
-        """Raise ``ConnectorFencedError`` when another driver has taken over; ``RetriableError`` without an answer."""
+        """Raise ``ConnectorFencedError`` when another driver has taken over.
+
+        Raises ``RetriableError`` without an answer, and while this worker's membership does not hold.
+        """
+        self._services.require_membership()
         if self._guard is not None:
             self._guard.prove()
             self._proven_at = self._clock()
@@ -371,7 +376,9 @@ class Ownership:
         """As :meth:`prove`, about once a minute and for at most two seconds; if a broker is away, it is retried later.
 
         Called in idle rounds and while a micro-batch is open. It also keeps the broker from forgetting the guard.
+        Raises ``RetriableError`` at once while this worker's membership does not hold.
         """
+        self._services.require_membership()
         if self._guard is None or self._clock() < self._proven_at + _REPROOF_SECONDS:
             return
         self._proven_at = self._clock()

@@ -137,7 +137,8 @@ class Services:
 
     *coordinator* makes a client for the transaction coordinators of a connector's cluster, which the caller closes.
     *secondary* is ``None`` if the worker's store is not a topic. *prepare* creates what a connector needs in Kafka
-    before it starts. *once* means to end when everything that is available has been read. *command_options* are those
+    before it starts. *require_membership* raises ``RetriableError`` while this worker may have been given up by its group: nothing is
+    fenced, planned or committed then. *once* means to end when everything that is available has been read. *command_options* are those
     by which ``headrace`` commands reach the worker.
     """
 
@@ -157,5 +158,6 @@ class Services:
     secondary: Secondary | None = None
     processes: Processes = field(default_factory=LocalProcesses)
     prepare: Callable[[RunSpec], None] = lambda _: None
+    require_membership: Callable[[], None] = lambda: None
     once: bool = False
     command_options: str = ""

@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
+from headrace.connect.errors import RetriableError
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Clock, Deadline
@@ -52,6 +54,8 @@ ApplyRecord: TypeAlias = Callable[[bytes | None, bytes | None], None]
 _LOG = logging.getLogger(__name__)
 WRITE_SECONDS: Final = 30.0
 """What Kafka Connect gives a write and its reading back."""
+STATUS_SECONDS: Final = 5.0
+"""How long a status is waited for: the thread that writes it has other work."""
 
 
 class SharedTopics:
@@ -156,12 +160,20 @@ class StorageTopics(NamedTuple):
     changes: str
 
 
+class StorageClients(NamedTuple):
+    """The settings of a storage's clients: the *reader* of all topics, the producer of who leads the group, and that of each *worker*."""
+
+    reader: ClientConfig
+    leader: ClientConfig
+    worker: ClientConfig
+
+
 class KafkaStorage:
     """The stores of a group of workers, in its *topics*; closing it closes all of them. Any thread may call.
 
-    What they answer is as of the last ``refresh`` or write. *leader* is the producer of configurations and changes: with a
+    What they answer is as of the last ``refresh`` or write. The leader's client is the producer of configurations and changes: with a
     transactional id each write of them is one transaction, and another producer with the same id fences this one (KIP-618);
-    *may_lead* raises when this process may not write them now. *worker* is that of statuses and active topics, without one, and
+    *may_lead* raises when this process may not write them now. The worker's client is that of statuses and active topics, without one, and
     *generation* the group's, which is stored with each status. Each call gives up after *seconds*, with
     :class:`~headrace.connect.errors.RetriableError`. *now* gives seconds since 1970.
     """
@@ -169,10 +181,8 @@ class KafkaStorage:
     def __init__(
         self,
         topics: StorageTopics,
+        clients: StorageClients,
         *,
-        client: ClientConfig,
-        leader: ClientConfig,
-        worker: ClientConfig,
         may_lead: Callable[[], None] = lambda: None,
         generation: Callable[[], int] = lambda: 0,
         seconds: float = WRITE_SECONDS,
@@ -181,16 +191,18 @@ class KafkaStorage:
     ) -> None:
         configs, changes, statuses = ConfigTopic(), ChangesTopic(), StatusTopic()
         led = SharedTopics(
-            leader,
+            clients.leader,
             what="connector configurations",
             may_write=may_lead,
             seconds=seconds,
             clock=clock,
         )
-        led.follow(topics.configs, client, configs.apply)
-        led.follow(topics.changes, client, changes.apply)
-        own = SharedTopics(worker, what="statuses", seconds=seconds, clock=clock)
-        own.follow(topics.statuses, client, statuses.apply)
+        led.follow(topics.configs, clients.reader, configs.apply)
+        led.follow(topics.changes, clients.reader, changes.apply)
+        own = SharedTopics(
+            clients.worker, what="statuses", seconds=min(seconds, STATUS_SECONDS), clock=clock
+        )
+        own.follow(topics.statuses, clients.reader, statuses.apply)
         self._shared = (led, own)
         self._led = led
         self.configs = KafkaConfigStore(led, topics, configs, changes)
@@ -207,6 +219,10 @@ class KafkaStorage:
         """See what has arrived by now, without waiting; called several times a second by the one who follows the topics."""
         for each in self._shared:
             each.take_arrived()
+
+    def write_late(self) -> None:
+        """Write the statuses that Kafka did not take in time; called about once a second."""
+        self.statuses.write_late()
 
     @property
     def config_offset(self) -> int:
@@ -357,7 +373,8 @@ class KafkaChangeStore:
 class KafkaStatusStore:
     """A :class:`~headrace.storage.protocols.StatusStore`; *found* is what its *topic* says.
 
-    Each status is stored with the group's *generation*.
+    Each status is stored with the group's *generation*. One that Kafka does not take in time is logged and written later, by
+    ``write_late``: a state must not end what it is about.
     """
 
     def __init__(
@@ -371,15 +388,34 @@ class KafkaStatusStore:
         self._shared = shared
         self._topic = topic
         self._generation = generation
+        self._late: dict[tuple[str, int | None], Status] = {}
 
     def put(self, connector: str, task: int | None, status: Status) -> None:
         """Store a status; durable on return. What ends here leaves alone what a later owner has written, as in Kafka Connect."""
-        own = replace(status, generation=self._generation())
-        self._shared.change(
-            lambda: [(self._topic, [status_entry(connector, task, own)])]
-            if may_replace(own, self._found.statuses(connector).get(task))
-            else []
-        )
+        key, own = (connector, task), replace(status, generation=self._generation())
+        if not self._late:
+            try:
+                self._shared.change(partial(self._parts, key, own))
+            except RetriableError as error:
+                _LOG.warning(
+                    "The state %s of connector %s is written later: %s", own.state, connector, error
+                )
+            else:
+                return
+        self._late[key] = own
+
+    def write_late(self) -> None:
+        """Write what Kafka has not taken so far, in its order; raises :class:`~headrace.connect.errors.RetriableError`."""
+        for key, status in list(self._late.items()):
+            self._shared.change(partial(self._parts, key, status))
+            if self._late.get(key) is status:
+                self._late.pop(key, None)
+
+    def _parts(self, key: tuple[str, int | None], status: Status) -> Sequence[TopicRecords]:
+        connector, task = key
+        if not may_replace(status, self._found.statuses(connector).get(task)):
+            return ()
+        return [(self._topic, [status_entry(connector, task, status)])]
 
     def statuses(self, connector: str) -> Mapping[int | None, Status]:
         """The connector's own status under ``None``, and those of its tasks."""
@@ -391,6 +427,11 @@ class KafkaStatusStore:
 
     def forget(self, connector: str, *, from_task: int | None = None) -> None:
         """Remove all statuses of *connector*, or those of its tasks from number *from_task* on."""
+        for late, task in list(self._late):
+            if late == connector and (
+                from_task is None or (task is not None and task >= from_task)
+            ):
+                self._late.pop((late, task), None)
 
         def parts() -> Sequence[TopicRecords]:
             known = self._found.statuses(connector)

@@ -6,36 +6,44 @@ import logging
 import os
 import platform
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 
 from headrace.config.state_file import new_identity
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
-from headrace.kafka.admin import UNREACHABLE, CompactedTopic, KafkaAdmin
+from headrace.kafka.admin import ANSWER_SECONDS, UNREACHABLE, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener
 from headrace.observe.log_format import named_form, worker_in_logs
+from headrace.offsets.administration import OffsetChanges
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.connector_topic import KafkaConnectorTopic
 from headrace.offsets.java_import import import_java_offsets
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.store import LockedOffsetStore, OffsetRecordStore
 from headrace.offsets.target import DriverStore, OffsetTopic
+from headrace.plugins import SqlCheck, no_sql_check
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.driver_offsets import DriverOffsetCommitter
-from headrace.runtime.engine import DataPlane
+from headrace.runtime.engine import DataPlane, Engine
 from headrace.runtime.fencing import coordinator_of
 from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
 from headrace.runtime.services import RunSpec, Services, Timing
+from headrace.storage.protocols import ConfigStore, SettingStore, StatusStore
 from headrace.storage.sqlite import SqliteStorage
 from headrace.task.connector_spec import PluginChoice
+from headrace.worker.data_plane import LazyEngine, foreign_modules
 
 _OFFSETS_LOCATION = "offsets.home"
 _GROUP_ID = "group.id"
+_DEAD_LETTER_PARTITIONS = 1
 # A late read is reported, and later resumed where it was; this is how soon it is reported.
 _REFRESH_SECONDS = 10.0
 # Waiting for a broker for longer than this is reported, and then again after each of these intervals.
@@ -119,13 +127,14 @@ def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) ->
     location = f"the topic {topic}" if config.offsets_in_topic else "the state file"
     _refuse_other_location(storage, location)
     if config.offsets_in_topic:
-        _ensure_offsets_topic(config, topic)
+        ensure_offsets_topic(config, topic)
     # Stored only now: a topic that was mistyped or forbidden holds no offsets.
     storage.settings.put_setting(_OFFSETS_LOCATION, location)
-    return _kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
+    return kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
 
 
-def _kafka_offsets(config: WorkerConfig, topic: str) -> OffsetRecordStore:
+def kafka_offsets(config: WorkerConfig, topic: str) -> OffsetRecordStore:
+    """The store of source offsets in an existing *topic*."""
     return KafkaOffsetStore(
         topic,
         client=client_config(config.connection()),
@@ -134,7 +143,8 @@ def _kafka_offsets(config: WorkerConfig, topic: str) -> OffsetRecordStore:
     )
 
 
-def _ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
+def ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
+    """Create the topic of source offsets if it is missing."""
     KafkaAdmin(client_config(config.connection())).ensure_compacted_topic(
         CompactedTopic(
             name=topic,
@@ -167,23 +177,25 @@ def connector_offset_stores(
     )
 
 
-def channel_for(config: WorkerConfig, stores: ConnectorOffsetStores) -> Channel:
-    """The listener for the worker's tasks; its caller closes it."""
+def channel_for(
+    config: WorkerConfig, stores: ConnectorOffsetStores, holds: Callable[[], bool] = lambda: True
+) -> Channel:
+    """The listener for the worker's tasks, while its membership of a group *holds*; its caller closes it."""
     host, _, port = config.channel_listener.rpartition(":")
     return Channel(
         stores.worker.put_entries,
         copy_first=stores.copies.first_entries,
         copy_later=stores.copies.later_entries,
-        host=host,
-        port=int(port),
+        address=(host, int(port)),
         log=named_form(worker_in_logs()),
+        holds=holds,
     )
 
 
 def timing(config: WorkerConfig) -> Timing:
     """The configured time-outs and intervals."""
     return Timing(
-        lease=config.lease_ms / 1e3,
+        lease=config.lease_seconds,
         grace=config.task_shutdown_graceful_timeout_ms / 1e3,
         batch_budget=config.batch_budget_ms / 1e3,
         idle_poll=config.idle_poll_ms / 1e3,
@@ -193,55 +205,102 @@ def timing(config: WorkerConfig) -> Timing:
     )
 
 
-def opened_services(
-    config: WorkerConfig,
-    storage: SqliteStorage,
-    *,
-    group_id: str,
-    worker_id: str,
-    emit: EventListener,
-    data_plane: DataPlane,
-    close_later: Callable[[Callable[[], None]], object],
-) -> Services:
-    """The offset store, the channel and the data plane, opened in this order once Kafka has answered.
+class Closing:
+    """What one thread opens, and another closes at the end; what is opened after the end is closed at once."""
 
-    *close_later* registers the function that closes each of them as soon as it is open. Offsets of a Java worker's file
-    are imported, if the configuration names one. Raises
-    :class:`~headrace.connect.errors.ConnectError` when one of them cannot be opened.
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._opened = ExitStack()
+        self._is_closed = False
+
+    def later(self, close: Callable[[], None]) -> None:
+        """Call *close* at the end, in reverse order; raises ``RetriableError`` when the end has come, and calls it at once."""
+        with self._lock:
+            if not self._is_closed:
+                self._opened.callback(close)
+                return
+        close()
+        raise RetriableError("The worker is shutting down.")
+
+    def close(self) -> None:
+        """The end."""
+        with self._lock:
+            self._is_closed = True
+        self._opened.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What is known of a worker before its services are opened.
+
+    *close_later* registers the function that closes each of them as soon as it is open. *holds* says whether the group, if there is one,
+    cannot have given this worker up.
     """
-    worker_store = LockedOffsetStore(offset_store(config, group_id, storage))
+
+    config: WorkerConfig
+    group_id: str
+    worker_id: str
+    configs: ConfigStore
+    statuses: StatusStore
+    emit: EventListener
+    data_plane: DataPlane
+    close_later: Callable[[Callable[[], None]], object]
+    holds: Callable[[], bool] = lambda: True
+
+
+def opened_services(opening: Opening, store: OffsetRecordStore) -> Services:
+    """The *store* of offsets, the channel and the data plane, opened in this order once Kafka has answered.
+
+    Raises :class:`~headrace.connect.errors.ConnectError` when one of them cannot be opened.
+    """
+    config, group_id, close_later = opening.config, opening.group_id, opening.close_later
+    data_plane = opening.data_plane
+    worker_store = LockedOffsetStore(store)
     close_later(worker_store.close)
     topic = config.offsets_topic(group_id) if config.offsets_in_topic else None
     stores = connector_offset_stores(worker_store, topic)
     close_later(stores.close)
-    channel = channel_for(config, stores)
+    channel = channel_for(config, stores, opening.holds)
     close_later(channel.close)
     close_later(data_plane.close)
-    services = Services(
+    return Services(
         engine=data_plane.engine,
         channel=channel,
         capacity=data_plane.capacity,
         processes=data_plane.processes,
         offsets=stores,
-        configs=storage.configs,
-        statuses=storage.statuses,
+        configs=opening.configs,
+        statuses=opening.statuses,
         group_id=group_id,
-        worker_id=worker_id,
+        worker_id=opening.worker_id,
         run_id=secrets.token_hex(8),
         timing=timing(config),
-        emit=emit,
+        emit=opening.emit,
         coordinator=coordinator_of,
         commit_offsets=DriverOffsetCommitter(stores, group_id).commit,
         secondary=_secondary(config, worker_store, group_id),
+        require_membership=partial(_require_membership, opening),
     )
+
+
+def _require_membership(opening: Opening) -> None:
+    if not opening.holds():
+        raise RetriableError(
+            f"This worker's membership of the group {opening.group_id!r} does not hold: Kafka has not acknowledged its heartbeats in time, "
+            "so that the group may have given its work to others. It continues what it still has once Kafka answers."
+        )
+
+
+def imported_offsets(opening: Opening, services: Services, settings: SettingStore) -> None:
+    """Import the offsets of a Java worker's file, once, if the configuration names one."""
+    config = opening.config
     if config.offset_storage_file_filename is not None:
         import_java_offsets(
             config.offset_storage_file_filename,
             services,
-            partial(_named_spec, config, group_id),
-            storage.settings,
+            partial(_named_spec, config, opening.group_id),
+            settings,
         )
-    return services
 
 
 class _Unloaded(SourceConnector):
@@ -278,3 +337,47 @@ def _secondary(
     return SecondaryOffsetTopic(
         worker_store, topic, producer=config.connection(), group_id=group_id
     )
+
+
+def sql_check(engine: Engine) -> SqlCheck:
+    """Validation of SQL by Spark, as soon as it runs; none with another data plane."""
+    return engine.sql_problems if isinstance(engine, LazyEngine) else no_sql_check
+
+
+def prepared(services: Services, changes: OffsetChanges) -> Services:
+    """*services* with the steps before each start of a connector, on its run's thread."""
+    engine = services.engine
+
+    def prepare(spec: RunSpec) -> None:
+        # A separate instance, because it cannot be used again after its hook.
+        changes.settle(replace(spec, connector=type(spec.connector)()))
+        ensure_dead_letters(spec)
+        if isinstance(engine, LazyEngine):
+            names = (each.class_name for each in spec.plugins)
+            engine.require(foreign_modules(spec.connector, names), sql=spec.sql_stage is not None)
+
+    return replace(services, prepare=prepare)
+
+
+def ensure_dead_letters(spec: RunSpec) -> None:
+    """Create the connector's topic of dead letters, with one partition, if it is configured and missing.
+
+    Called on the driver at each start of the connector. Raises
+    :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time.
+    """
+    topic = spec.errors.dead_letters
+    if topic is None or not spec.errors.tolerate:
+        return
+    try:
+        KafkaAdmin(client_config(spec.admin)).ensure_topic(
+            topic,
+            Deadline.after(ANSWER_SECONDS, time.monotonic),
+            partitions=_DEAD_LETTER_PARTITIONS,
+            replication=spec.errors.replication,
+        )
+    except TaskFailedError as error:
+        raise TaskFailedError(
+            f"The topic of dead letters of connector {spec.name} cannot be created: {error} Create topic {topic!r} "
+            "yourself, or set errors.deadletterqueue.topic.replication.factor to a value that the brokers allow "
+            f"(now {spec.errors.replication})."
+        ) from error

@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from headrace.config.worker_config import WorkerConfig
-from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.answers import TargetState
 from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.topics import ActiveTopics
 from headrace.herder.worker_herder import WorkerHerder
-from headrace.kafka.admin import ANSWER_SECONDS, KafkaAdmin
-from headrace.kafka.client_config import client_config
-from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener, to_all
 from headrace.offsets.administration import OffsetChanges
-from headrace.plugins import PluginConnectorValidator, SqlCheck, ValidatedConnector, no_sql_check
-from headrace.runtime.engine import DataPlane, Engine
-from headrace.runtime.services import RunSpec
+from headrace.plugins import PluginConnectorValidator, ValidatedConnector
+from headrace.runtime.engine import DataPlane
 from headrace.storage.memory import MemoryConfigStore, MemoryStatusStore
 from headrace.storage.protocols import ConfigStore, StatusStore, StoredConnector
 from headrace.storage.sqlite import SqliteStorage
-from headrace.worker.data_plane import LazyEngine, foreign_modules, lazy_engine
+from headrace.worker.data_plane import lazy_engine
 from headrace.worker.services import (
+    Closing,
+    Opening,
     identity,
+    imported_offsets,
     keep_identity,
+    offset_store,
     opened_services,
     own_worker_id,
+    prepared,
     reach_kafka,
+    sql_check,
     timing,
 )
-
-_DEAD_LETTER_PARTITIONS = 1
 
 
 @contextmanager
@@ -180,7 +177,7 @@ class _Worker:
             statuses=statuses,
             topics=storage.topics,
             validator=PluginConnectorValidator(
-                config, group_id, validated=self.validated, sql=_sql_check(self.data_plane.engine)
+                config, group_id, validated=self.validated, sql=sql_check(self.data_plane.engine)
             ),
             worker_id=self.worker_id,
             grace=timing(config).grace,
@@ -196,11 +193,6 @@ class _Worker:
         if self.stores_connectors:
             return self.storage.configs, self.storage.statuses
         return MemoryConfigStore(), MemoryStatusStore()
-
-
-def _sql_check(engine: Engine) -> SqlCheck:
-    """Validation of SQL by Spark, as soon as it runs; none with another data plane."""
-    return engine.sql_problems if isinstance(engine, LazyEngine) else no_sql_check
 
 
 def _topic_listeners(config: WorkerConfig, storage: SqliteStorage) -> list[EventListener]:
@@ -234,28 +226,28 @@ class KafkaOpening:
         self._emit = emit
         self._data_plane = data_plane
         self._command_options = command_options
-        # Services that are opened after the end are closed at once.
-        self._lock = threading.Lock()
-        self._opened = ExitStack()
-        self._is_closed = False
+        self._closing = Closing()
 
     def open(self) -> KafkaServices:
         """Wait for Kafka, and open everything; raises ``ConnectError`` when Kafka is not reached in time."""
         cluster_id = reach_kafka(self._config)
         keep_identity(self._config, self._storage, self._group_id)
-        services = opened_services(
-            self._config,
-            self._storage,
+        opening = Opening(
+            config=self._config,
             group_id=self._group_id,
             worker_id=self._local.worker_id,
+            configs=self._storage.configs,
+            statuses=self._storage.statuses,
             emit=self._emit,
             data_plane=self._data_plane,
-            close_later=self._close_later,
+            close_later=self._closing.later,
         )
+        store = offset_store(self._config, self._group_id, self._storage)
+        services = opened_services(opening, store)
+        imported_offsets(opening, services, self._storage.settings)
         changes = OffsetChanges(services, self._storage.changes)
         ready = replace(
-            services,
-            prepare=_preparing(changes, services.engine),
+            prepared(services, changes),
             once=self._local.once,
             command_options=self._command_options,
         )
@@ -263,52 +255,4 @@ class KafkaOpening:
 
     def close(self) -> None:
         """Close what was opened, in reverse order; called when nothing runs any more."""
-        with self._lock:
-            self._is_closed = True
-        self._opened.close()
-
-    def _close_later(self, close: Callable[[], None]) -> None:
-        with self._lock:
-            if not self._is_closed:
-                self._opened.callback(close)
-                return
-        close()
-        raise RetriableError("The worker is shutting down.")
-
-
-def _preparing(changes: OffsetChanges, engine: Engine) -> Callable[[RunSpec], None]:
-    """The steps before each start of a connector, on its run's thread."""
-
-    def prepare(spec: RunSpec) -> None:
-        # A separate instance, because it cannot be used again after its hook.
-        changes.settle(replace(spec, connector=type(spec.connector)()))
-        ensure_dead_letters(spec)
-        if isinstance(engine, LazyEngine):
-            names = (each.class_name for each in spec.plugins)
-            engine.require(foreign_modules(spec.connector, names), sql=spec.sql_stage is not None)
-
-    return prepare
-
-
-def ensure_dead_letters(spec: RunSpec) -> None:
-    """Create the connector's topic of dead letters, with one partition, if it is configured and missing.
-
-    Called on the driver at each start of the connector. Raises
-    :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time.
-    """
-    topic = spec.errors.dead_letters
-    if topic is None or not spec.errors.tolerate:
-        return
-    try:
-        KafkaAdmin(client_config(spec.admin)).ensure_topic(
-            topic,
-            Deadline.after(ANSWER_SECONDS, time.monotonic),
-            partitions=_DEAD_LETTER_PARTITIONS,
-            replication=spec.errors.replication,
-        )
-    except TaskFailedError as error:
-        raise TaskFailedError(
-            f"The topic of dead letters of connector {spec.name} cannot be created: {error} Create topic {topic!r} "
-            "yourself, or set errors.deadletterqueue.topic.replication.factor to a value that the brokers allow "
-            f"(now {spec.errors.replication})."
-        ) from error
+        self._closing.close()

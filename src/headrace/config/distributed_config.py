@@ -1,0 +1,128 @@
+"""The settings of a worker that is one of a group: Kafka Connect's keys of distributed mode, and their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from headrace.config.worker_config import WorkerConfig, topic_count
+from headrace.connect.config import Problem, setting
+
+_LEASE: Final = "headrace.lease.ms"
+_EAGER: Final = "eager"
+
+
+class DistributedConfig(WorkerConfig):
+    """A worker of a group: its members, the topics in which they keep what they share, and how they agree on who does what."""
+
+    group_id: str = setting(
+        importance="high",
+        non_empty=True,
+        doc="The group of workers, as its members name it; transactional ids begin with it. No group of consumers may have the name.",
+    )
+    offset_storage_topic: str = setting(
+        importance="high", non_empty=True, doc="The topic of source offsets."
+    )
+    config_storage_topic: str = setting(
+        importance="high",
+        non_empty=True,
+        doc="The topic of connectors' configurations, with one partition. It is created if it is missing.",
+    )
+    config_storage_replication_factor: int = setting(
+        default=3,
+        importance="low",
+        valid=topic_count,
+        doc="The replication factor of the config topic; -1 for the broker's default.",
+    )
+    status_storage_topic: str = setting(
+        importance="high",
+        non_empty=True,
+        doc="The topic of states and active topics. It is created if it is missing.",
+    )
+    status_storage_partitions: int = setting(
+        default=5,
+        importance="low",
+        valid=topic_count,
+        doc="The partitions of the status topic; -1 for the broker's default.",
+    )
+    status_storage_replication_factor: int = setting(
+        default=3,
+        importance="low",
+        valid=topic_count,
+        doc="The replication factor of the status topic; -1 for the broker's default.",
+    )
+    changes_storage_topic: str | None = setting(
+        "headrace.changes.storage.topic",
+        default=None,
+        non_empty=True,
+        doc="The topic of the history of offsets, which Kafka Connect does not have. Not set means the config topic's name "
+        "with -changes after it. It is created as the config topic is.",
+    )
+    session_timeout_ms: int = setting(
+        default=10_000,
+        importance="high",
+        at_least=1,
+        doc="After how long without a heartbeat the group goes on without a worker.",
+    )
+    heartbeat_interval_ms: int = setting(
+        default=3_000,
+        importance="high",
+        at_least=1,
+        doc="The time between two heartbeats; workers learn of a rebalance by them.",
+    )
+    rebalance_timeout_ms: int = setting(
+        default=60_000,
+        importance="high",
+        at_least=1,
+        doc="How long a worker may take to join again when the work is divided.",
+    )
+    scheduled_rebalance_max_delay_ms: int = setting(
+        default=300_000,
+        importance="low",
+        at_least=0,
+        doc="How long the work of a worker that is gone waits for its return.",
+    )
+    connect_protocol: str = setting(
+        default="sessioned",
+        importance="low",
+        one_of=("eager", "compatible", "sessioned"),
+        ignore_case=True,
+        doc="The group's protocol; compatible and sessioned leave running connectors alone when the work is divided.",
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Check the group's times as well."""
+        yield from super().check()
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            yield (
+                "heartbeat.interval.ms",
+                f"It must be less than session.timeout.ms ({self.session_timeout_ms}), at most a third of it as a rule.",
+            )
+        elif _LEASE in self.originals and self.lease_ms > self.longest_lease_ms:
+            yield (
+                _LEASE,
+                (
+                    f"It must be at most session.timeout.ms less heartbeat.interval.ms ({self.longest_lease_ms}), so that the "
+                    "tasks of a worker that is cut off end before others begin them. Leave it out for that."
+                ),
+            )
+        if self.connect_protocol.lower() == _EAGER:
+            yield (
+                "connect.protocol",
+                "eager stops all connectors whenever a worker comes or goes, and is not supported; set compatible or sessioned.",
+            )
+
+    @property
+    def longest_lease_ms(self) -> int:
+        """How long a task may go on without an answer at most, in milliseconds."""
+        return self.session_timeout_ms - self.heartbeat_interval_ms
+
+    @property
+    def lease_seconds(self) -> float:
+        """As a worker that stands alone, but a task never outlives the session of its worker."""
+        return min(super().lease_seconds, self.longest_lease_ms / 1e3)
+
+    @property
+    def changes_topic(self) -> str:
+        """The topic of the history of offsets."""
+        return self.changes_storage_topic or f"{self.config_storage_topic}-changes"

@@ -1,0 +1,542 @@
+"""The coordination of a worker of a group: the group's leader says what it runs, and alone changes the cluster."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from headrace import __version__
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.herder.answers import TargetState
+from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
+from headrace.herder.coordination import HerderParts, settle_changes
+from headrace.herder.errors import ConflictError
+from headrace.herder.group_protocol import (
+    Assignment,
+    GroupFormatError,
+    MemberFlag,
+    MemberMetadata,
+    MemberNotes,
+    Pieces,
+    ProtocolVersion,
+    decoded_assignment,
+    decoded_metadata,
+    encoded_assignment,
+    encoded_metadata,
+)
+from headrace.herder.services import KafkaServices
+from headrace.herder.statuses import HerderStatuses
+from headrace.kafka.deadline import Clock
+from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
+from headrace.observe.log_format import in_log_context
+from headrace.runtime.runs import LEAVE_SECONDS
+from headrace.storage.protocols import StoredConnector
+
+_log = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 0.2
+_JOIN_SECONDS: Final = 0.5
+_RETRY_SECONDS: Final = 1.0
+_LEAVE_SECONDS: Final = 5.0
+# The connector itself, among the numbers of its tasks.
+_ITSELF: Final = -1
+_BEHIND: Final = 1
+_NO_LEADER: Final = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+
+
+class GroupStorage(Protocol):
+    """The topics that the workers of a group share, as far as this worker has read them."""
+
+    def refresh(self) -> None:
+        """See everything committed before this call; raises :class:`~headrace.connect.errors.RetriableError`."""
+        ...
+
+    def take_arrived(self) -> None:
+        """See what has arrived by now, without waiting."""
+        ...
+
+    def write_late(self) -> None:
+        """Write the statuses that Kafka did not take in time; raises ``RetriableError``."""
+        ...
+
+    @property
+    def config_offset(self) -> int:
+        """The offset after the last record of the config topic that was read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    """What a worker says when it joins *group*: its *url*, with a slash at the end, and how many tasks it runs at once."""
+
+    group: str
+    url: str
+    slots: int
+    max_delay_ms: int
+
+
+class Distributed:
+    """A :class:`~headrace.herder.coordination.Coordination`, with a thread of its own that joins the group and follows its topics.
+
+    *storage* is asked for once Kafka has been reached. *member* makes the membership, which has not joined, from what it asks and the
+    function that wakes this one.
+    """
+
+    def __init__(
+        self,
+        parts: HerderParts,
+        settings: GroupSettings,
+        storage: Callable[[], GroupStorage],
+        member: Callable[[GroupRole, Callable[[], None]], GroupMembership],
+        *,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._parts = parts
+        self._settings = settings
+        self._storage = storage
+        self._clock = clock
+        self._woken = threading.Event()
+        self._leadership = _Leadership(parts, settings, storage, clock)
+        self._membership = member(self._leadership, self._woken.set)
+        self._is_ready = threading.Event()
+        self._is_open = threading.Event()
+        self._is_closed = False
+        self._kafka: KafkaServices | None = None
+        self._is_leading = False
+        self._join_at: float | None = None
+        self._late_at = 0.0
+        self._config_offset = -1
+        # Connectors as they were when they were last started or changed here. Used by the herder's thread.
+        self._seen: dict[str, StoredConnector] = {}
+        self._heard: Future[None] | None = None
+        self._thread = threading.Thread(
+            target=in_log_context(self._run), name="headrace-group", daemon=True
+        )
+
+    # -- asked by the herder and by runs ----------------------------------------------------------------
+
+    def begin(self, only: Collection[str] | None) -> None:
+        """Start; returns before Kafka has been reached. *only* is for workers that stand alone."""
+        assert only is None, "the group says what runs"
+        self._thread.start()
+
+    def ready(self) -> None:
+        """Let connectors run, as soon as they are assigned."""
+        self._is_ready.set()
+
+    def close(self) -> None:
+        """Leave the group, after what runs here has ended within its grace."""
+        self._is_closed = True
+        self._is_ready.set()
+        self._woken.set()
+        if self._leadership.has_joined:
+            self._thread.join()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the group has been joined."""
+        return self._is_open.is_set()
+
+    @property
+    def generation(self) -> int:
+        """The generation of the group that was joined last; 0 before."""
+        return max(self._leadership.generation, 0)
+
+    def holds(self) -> bool:
+        """Whether the group cannot have given this worker up. Any thread may ask, as often as it likes."""
+        return self._membership.holds()
+
+    def require_lead(self) -> None:
+        """Return if this worker leads the group; raises ``RetriableError`` otherwise. Any thread may ask, before each write."""
+        if not (self._leadership.leads and self.holds()):
+            raise RetriableError(
+                f"This worker does not lead the group {self._settings.group!r} now, and only its leader writes."
+            )
+
+    def has(self, name: str) -> bool:
+        """Whether the connector is assigned to this worker."""
+        return name in self._leadership.owned
+
+    def require_leader(self) -> None:
+        """Raise ``ConflictError`` unless this worker leads the group, and its membership holds."""
+        leader = self._leadership.leader_url
+        if leader is not None and not self._leadership.leads:
+            raise ConflictError(
+                f"Only the leader of the group {self._settings.group!r} can do this; send the request to {leader}"
+            )
+        if not (self._is_leading and self.holds()):
+            raise ConflictError(_NO_LEADER)
+
+    def stored(self, connector: StoredConnector, *, again: bool) -> None:
+        """Start or change it if it is here; else have it assigned."""
+        if self.has(connector.name):
+            self._want(connector, again=again)
+        else:
+            self._membership.request_join()
+
+    def deleted(self, name: str) -> None:
+        """End it if it is here, and divide the work again."""
+        self._seen.pop(name, None)
+        if self.has(name):
+            self._parts.reconciler.want(name, None)
+        self._membership.request_join()
+
+    # -- its thread -------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        parts = self._parts
+        try:
+            with parts.stages.during("initializing and reading to the end of internal topics"):
+                self._kafka = parts.opening()
+            while not self._is_closed:
+                self._try(self._turn)
+        except Exception as error:  # noqa: BLE001 (requests that wait for Kafka raise it, and the worker ends)
+            parts.kafka_readiness.refuse(error)
+        self._leave()
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Do *act*, again later after an error that waiting may resolve; before the group was joined others are raised."""
+        try:
+            act()
+        except ConnectError as error:
+            if not self.is_open and not isinstance(error, RetriableError):
+                raise
+            _log.warning("%s", error)
+            self._rest(_RETRY_SECONDS)
+        except GroupFormatError as error:
+            _log.warning("The group's leader has sent what cannot be read: %s", error)
+            self._rest(_RETRY_SECONDS)
+            self._membership.request_join()
+
+    def _turn(self) -> None:
+        self._follow()
+        if self._membership.is_removed and self._leadership.owned:
+            _log.warning(
+                "The group %r has gone on without this worker, whose connectors end here. It joins again.",
+                self._settings.group,
+            )
+            self._give_up(self._leadership.owned)
+        if self._join_at is not None and self._clock() >= self._join_at:
+            self._join_at = None
+            self._membership.request_join()
+        if self._membership.needs_join:
+            self._join()
+        self._stay_alive()
+        self._rest(_LOOK_SECONDS)
+
+    def _join(self) -> None:
+        joined = self._membership.join(_JOIN_SECONDS)
+        if joined is None:
+            return
+        try:
+            if self._is_in_force(self._leadership.joined(joined)):
+                self._apply()
+        except BaseException:
+            # What was not applied is assigned once more.
+            self._membership.request_join()
+            raise
+
+    def _is_in_force(self, assignment: Assignment) -> bool:
+        """Read as far as the leader has; returns whether anything is assigned."""
+        storage = self._storage()
+        if assignment.error or assignment.config_offset > storage.config_offset:
+            storage.refresh()
+        if assignment.error:
+            self._membership.request_join()
+        return not assignment.error
+
+    def _apply(self) -> None:
+        """Lead, if that has become this worker's turn; end what was revoked, and start what was assigned."""
+        assignment = self._leadership.assignment
+        if not self.is_open:
+            self._leadership.refuse_strangers()
+        self._lead()
+        if not self.is_open:
+            self._open()
+        self._give_up(self._leadership.owned & assignment.revoked.keys())
+        added = frozenset(assignment.assigned) - self._leadership.owned
+        self._leadership.take(added)
+        self._parts.queue.ask(None, lambda: self._start(added))
+        if assignment.delay_ms:
+            self._join_at = self._clock() + assignment.delay_ms / 1e3
+
+    def _open(self) -> None:
+        """Answer requests, and let connectors run."""
+        assert self._kafka is not None
+        kafka = self._kafka
+        self._parts.kafka_readiness.open(kafka)
+        self._is_ready.wait()
+        self._parts.queue.ask(None, lambda: self._parts.reconciler.opened(kafka))
+        self._is_open.set()
+
+    def _lead(self) -> None:
+        """Finish what an earlier leader has left, before this one changes anything."""
+        if not self._leadership.leads:
+            self._is_leading = False
+        elif not self._is_leading:
+            assert self._kafka is not None
+            _log.info("This worker leads the group %r", self._settings.group)
+            self._storage().refresh()
+            settle_changes(self._parts.local, self._kafka)
+            self._parts.queue.ask(None, self._forget_ghosts)
+            self._is_leading = True
+
+    def _forget_ghosts(self) -> None:
+        local = self._parts.local
+        statuses = HerderStatuses(local)
+        for name in set(local.statuses.connectors()) - local.configs.connectors().keys():
+            statuses.forget(name)
+
+    def _start(self, names: Collection[str]) -> None:
+        for name in sorted(names):
+            connector = self._parts.local.configs.connector(name)
+            if connector is not None:
+                self._want(connector, again=False)
+
+    def _want(self, connector: StoredConnector, *, again: bool) -> None:
+        self._seen[connector.name] = connector
+        target = TargetState(connector.target_state)
+        self._parts.reconciler.want(connector.name, target, again=again)
+
+    def _give_up(self, names: Collection[str]) -> None:
+        """Return when nothing of *names* runs here, or their grace is over; from then on they are not this worker's."""
+        if not names:
+            return
+        queue, reconciler = self._parts.queue, self._parts.reconciler
+
+        def give_up() -> Sequence[Future[None]]:
+            for name in names:
+                self._seen.pop(name, None)
+            return [reconciler.give_up(name) for name in sorted(names)]
+
+        endings = queue.ask("ending connectors that another worker is to run", give_up)
+        until = self._clock() + self._parts.local.grace + LEAVE_SECONDS
+        while wait(endings, timeout=_RETRY_SECONDS).not_done and self._clock() < until:
+            self._membership.keep_alive()
+        self._leadership.lose(names)
+
+    def _follow(self) -> None:
+        """Have the herder look at what others have written."""
+        storage = self._storage()
+        storage.take_arrived()
+        if self._clock() >= self._late_at:
+            self._late_at = self._clock() + _RETRY_SECONDS
+            storage.write_late()
+        if storage.config_offset != self._config_offset:
+            self._config_offset = storage.config_offset
+            self._parts.queue.post(self._compare)
+            if self._leadership.must_divide_again():
+                self._membership.request_join()
+
+    def _compare(self) -> None:
+        for name, seen in list(self._seen.items()):
+            now = self._parts.local.configs.connector(name)
+            if now is not None and now != seen:
+                self._want(now, again=now.config != seen.config)
+
+    def _stay_alive(self) -> None:
+        """Only while the herder's thread answers: a worker that is stuck is to lose its membership."""
+        if self._heard is None or self._heard.done():
+            self._membership.keep_alive()
+            self._heard = self._parts.queue.submit(None, lambda: None)
+
+    def _rest(self, seconds: float) -> None:
+        self._woken.wait(seconds)
+        self._woken.clear()
+
+    def _leave(self) -> None:
+        try:
+            self._give_up(self._leadership.owned)
+            self._membership.leave("the worker is shutting down", _LEAVE_SECONDS)
+        except ConnectError as error:
+            _log.warning("The group %r was not left: %s", self._settings.group, error)
+        finally:
+            self._membership.close()
+
+
+class _Leadership:
+    """What the members tell each other: a :class:`~headrace.kafka.membership.GroupRole`, and what it has said.
+
+    The membership's thread asks the role; the others are written by the coordination's thread and read by any.
+    """
+
+    def __init__(
+        self,
+        parts: HerderParts,
+        settings: GroupSettings,
+        storage: Callable[[], GroupStorage],
+        clock: Clock,
+    ) -> None:
+        self._local = parts.local
+        self._settings = settings
+        self._storage = storage
+        self._clock = clock
+        self._memory = AssignorMemory()
+        self._divided = frozenset[str]()
+        self._strangers: Sequence[str] = ()
+        self._assignment: Assignment | None = None
+        self.owned = frozenset[str]()
+        """The connectors that this worker runs."""
+        self.generation = -1
+        """The last one that was joined; -1 before."""
+        self.leads = False
+        """Whether this worker led that generation."""
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether the group has been joined at least once."""
+        return self._assignment is not None
+
+    @property
+    def assignment(self) -> Assignment:
+        """The last one that was joined for."""
+        assert self._assignment is not None
+        return self._assignment
+
+    @property
+    def leader_url(self) -> str | None:
+        """Where the leader answers requests; ``None`` while there is none."""
+        return None if self._assignment is None else self._assignment.leader_url or None
+
+    def joined(self, joined: Joined) -> Assignment:
+        """Take in a join that was completed; returns what the leader has assigned."""
+        self._assignment = decoded_assignment(joined.assignment)
+        self.generation = joined.generation
+        self.leads = self._assignment.leader == joined.member_id
+        return self._assignment
+
+    def take(self, names: Collection[str]) -> None:
+        """These are this worker's from now on."""
+        self.owned |= frozenset(names)
+
+    def lose(self, names: Collection[str]) -> None:
+        """These are not any more."""
+        self.owned -= frozenset(names)
+
+    def refuse_strangers(self) -> None:
+        """Raise ``TaskFailedError`` when a member of the group is no worker of headrace."""
+        found = self._strangers
+        if self._assignment is not None and not self._assignment.leader_understands_leaving:
+            found = [self._assignment.leader_url]
+        if found:
+            raise TaskFailedError(
+                f"The group {self._settings.group!r} has members that are workers of Kafka Connect ({', '.join(found)}). "
+                "Stop them first: headrace takes over their connectors, offsets and states as they are."
+            )
+
+    def must_divide_again(self) -> bool:
+        """Whether connectors have come or gone since this worker, as the leader, has divided the work."""
+        return self.leads and frozenset(self._local.configs.connectors()) != self._divided
+
+    # -- asked by the membership ------------------------------------------------------------------------
+
+    def protocols(self) -> Sequence[tuple[str, bytes]]:
+        """What this worker runs, in both versions in which that can be said."""
+        return [
+            (version.protocol, encoded_metadata(self._metadata(version)))
+            for version in (ProtocolVersion.SESSIONED, ProtocolVersion.COMPATIBLE)
+        ]
+
+    def _metadata(self, version: ProtocolVersion) -> MemberMetadata:
+        last, allocation = self._assignment, None
+        if last is not None and self.owned:
+            allocation = Assignment(
+                version=version,
+                leader=last.leader,
+                leader_url=last.leader_url,
+                config_offset=last.config_offset,
+                assigned=self._pieces(self.owned),
+                leader_understands_leaving=True,
+            )
+        return MemberMetadata(
+            version=version,
+            url=self._settings.url,
+            config_offset=self._storage().config_offset,
+            allocation=allocation,
+            notes=MemberNotes(
+                flags=MemberFlag.UNDERSTANDS_LEAVING,
+                generation=self.generation,
+                slots=self._settings.slots,
+                version=__version__,
+            ),
+        )
+
+    def _pieces(self, names: Collection[str]) -> Pieces:
+        tasks = self._local.configs.task_configs
+        return {name: [_ITSELF, *range(len(tasks(name)))] for name in names}
+
+    def assign(
+        self, generation: int, protocol: str, leader: str, members: Sequence[JoinedMember]
+    ) -> Mapping[str, bytes]:
+        """What each member is given; asked only of the leader."""
+        version = ProtocolVersion[protocol.upper()]
+        found = {each.member_id: _said_by(each) for each in members}
+        offset = self._storage().config_offset
+        newest = max(each.config_offset for each in found.values())
+        own = found[leader]
+        if newest > offset:
+            behind = Assignment(
+                version=version,
+                error=_BEHIND,
+                leader=leader,
+                leader_url=own.url,
+                config_offset=newest,
+                leader_understands_leaving=True,
+            )
+            return dict.fromkeys(found, encoded_assignment(behind))
+        self._strangers = sorted(each.url for each in found.values() if each.notes is None)
+        configured = {
+            name: ConnectorLoad(tasks=len(self._local.configs.task_configs(name)))
+            for name in self._local.configs.connectors()
+        }
+        # A worker other than the leader has no way yet to have its tasks stored: it stands by, and leads when it is its turn.
+        rebalance = Rebalance(
+            generation=generation,
+            last_generation=self.generation,
+            now_ms=int(self._clock() * 1000),
+            configured=configured,
+            members={
+                each: _member(said, takes_nothing=each != leader) for each, said in found.items()
+            },
+            max_delay_ms=self._settings.max_delay_ms,
+        )
+        self._memory, answer = assign(self._memory, rebalance)
+        self._divided = frozenset(configured)
+        return {
+            each: encoded_assignment(
+                Assignment(
+                    version=version,
+                    leader=leader,
+                    leader_url=own.url,
+                    config_offset=offset,
+                    assigned=self._pieces(answer.assigned[each]),
+                    revoked=self._pieces(answer.revoked[each]),
+                    delay_ms=answer.delay_ms,
+                    leader_understands_leaving=True,
+                )
+            )
+            for each in found
+        }
+
+
+def _said_by(member: JoinedMember) -> MemberMetadata:
+    try:
+        return decoded_metadata(member.metadata)
+    except GroupFormatError as error:
+        _log.warning("Member %s of the group says what cannot be read: %s", member.member_id, error)
+        return MemberMetadata(url=member.member_id, config_offset=0)
+
+
+def _member(said: MemberMetadata, *, takes_nothing: bool) -> Member:
+    assigned = {} if said.allocation is None else said.allocation.assigned
+    notes = said.notes or MemberNotes()
+    return Member(
+        slots=notes.slots,
+        owned=frozenset(assigned),
+        leaving=bool(notes.flags & MemberFlag.LEAVING),
+        takes_nothing=takes_nothing or said.notes is None,
+    )

@@ -1,0 +1,221 @@
+"""A worker of a group, put together: what it shares with the others is in Kafka's topics, and nothing on this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from headrace.config.distributed_config import DistributedConfig
+from headrace.herder.coordination import HerderParts
+from headrace.herder.distributed import Distributed, GroupSettings
+from headrace.herder.errors import ServerError
+from headrace.herder.services import KafkaServices, LocalServices
+from headrace.herder.topics import ActiveTopics
+from headrace.herder.worker_herder import WorkerHerder
+from headrace.kafka.admin import CompactedTopic, KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.membership import GroupMembership, GroupRole, GroupTiming
+from headrace.kafka.wire.settings import wire_settings
+from headrace.observe.events import EventListener, to_all
+from headrace.offsets.administration import OffsetChanges
+from headrace.plugins import PluginConnectorValidator
+from headrace.runtime.engine import DataPlane
+from headrace.storage.kafka import KafkaStorage, StorageClients, StorageTopics
+from headrace.storage.protocols import ConfigStore, StatusStore, TopicStore
+from headrace.worker.data_plane import lazy_engine
+from headrace.worker.services import (
+    Closing,
+    Opening,
+    ensure_offsets_topic,
+    kafka_offsets,
+    opened_services,
+    prepared,
+    reach_kafka,
+    sql_check,
+    timing,
+)
+
+_WAIT_SECONDS: Final = 60.0
+
+
+@contextmanager
+def serving_group(
+    config: DistributedConfig,
+    *,
+    url: str,
+    worker_id: str,
+    emit: EventListener,
+    data_plane: DataPlane | None = None,
+) -> Generator[WorkerHerder]:
+    """A herder of a worker of a group that has not been started; closed at the end, with everything that it opened.
+
+    The other workers reach it at *url*; *worker_id* is its name in statuses. Nothing waits for Kafka here, and no JVM is started before
+    a connector runs. Without *data_plane*, connectors run on Spark.
+    """
+    with ExitStack() as opened:
+        worker = _Worker(
+            config=config,
+            url=url,
+            worker_id=worker_id,
+            emit=emit,
+            data_plane=data_plane or DataPlane.of(lazy_engine(config)),
+        )
+        opened.callback(worker.closing.close)
+        herder = worker.herder()
+        opened.callback(herder.close)
+        yield herder
+
+
+class _Later:
+    """Stands for a store that is there once Kafka has been reached: each use waits for it, as requests do."""
+
+    def __init__(self, found: Callable[[], object]) -> None:
+        self._found = found
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._found(), name)
+
+
+@dataclass(kw_only=True)
+class _Worker:
+    """What a herder is made of."""
+
+    config: DistributedConfig
+    url: str
+    worker_id: str
+    emit: EventListener
+    data_plane: DataPlane
+    closing: Closing = field(default_factory=Closing)
+    _storage: KafkaStorage | None = None
+    _group: Distributed | None = None
+
+    def herder(self) -> WorkerHerder:
+        return WorkerHerder(self._local_services(), self._open, coordinate=self._coordination)
+
+    def _local_services(self) -> LocalServices:
+        config = self.config
+        return LocalServices(
+            configs=cast("ConfigStore", _Later(lambda: self._wait().configs)),
+            statuses=cast("StatusStore", _Later(lambda: self._wait().statuses)),
+            topics=cast("TopicStore", _Later(lambda: self._wait().topics)),
+            validator=PluginConnectorValidator(
+                config, config.group_id, sql=sql_check(self.data_plane.engine)
+            ),
+            worker_id=self.worker_id,
+            grace=timing(config).grace,
+            masks_passwords=config.rest_mask_passwords,
+            tracks_topics=config.topic_tracking_enable,
+            may_reset_topics=config.topic_tracking_allow_reset,
+            place=f"the topic {config.config_storage_topic}",
+        )
+
+    def _coordination(self, parts: HerderParts) -> Distributed:
+        config = self.config
+        settings = GroupSettings(
+            group=config.group_id,
+            url=self.url,
+            slots=config.slots,
+            max_delay_ms=config.scheduled_rebalance_max_delay_ms,
+        )
+        self._group = Distributed(parts, settings, self._opened_storage, self._member)
+        return self._group
+
+    def _member(self, role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
+        config = self.config
+        return GroupMembership(
+            wire_settings(client_config(config.connection()).settings),
+            config.group_id,
+            role,
+            timing=GroupTiming(
+                session=config.session_timeout_ms / 1e3,
+                heartbeat=config.heartbeat_interval_ms / 1e3,
+                rebalance=config.rebalance_timeout_ms / 1e3,
+            ),
+            wake=wake,
+        )
+
+    def _opened_storage(self) -> KafkaStorage:
+        assert self._storage is not None, "asked for before Kafka was reached"
+        return self._storage
+
+    def _wait(self) -> KafkaStorage:
+        """The storage, for a request that came early; raises ``ServerError`` when it takes too long."""
+        deadline = Deadline.after(_WAIT_SECONDS, time.monotonic)
+        while self._storage is None:
+            if deadline.expired:
+                raise ServerError(
+                    "The worker is still starting up: Kafka has not been reached yet. Retry later."
+                )
+            time.sleep(0.05)
+        return self._storage
+
+    def _open(self) -> KafkaServices:
+        """Wait for Kafka, create the topics that are missing, read them, and open everything."""
+        config, group = self.config, self._group
+        assert group is not None
+        cluster_id = reach_kafka(config)
+        self._ensure_topics()
+        storage = KafkaStorage(
+            StorageTopics(
+                configs=config.config_storage_topic,
+                statuses=config.status_storage_topic,
+                changes=config.changes_topic,
+            ),
+            self._clients(),
+            may_lead=group.require_lead,
+            generation=lambda: group.generation,
+        )
+        self.closing.later(storage.close)
+        storage.refresh()
+        opening = Opening(
+            config=config,
+            group_id=config.group_id,
+            worker_id=self.worker_id,
+            configs=storage.configs,
+            statuses=storage.statuses,
+            emit=to_all(self.emit, *self._topic_listeners(storage)),
+            data_plane=self.data_plane,
+            close_later=self.closing.later,
+            holds=group.holds,
+        )
+        services = opened_services(opening, kafka_offsets(config, config.offset_storage_topic))
+        changes = OffsetChanges(services, storage.changes)
+        self._storage = storage
+        return KafkaServices(
+            services=prepared(services, changes), changes=changes, cluster_id=cluster_id
+        )
+
+    def _ensure_topics(self) -> None:
+        config = self.config
+        ensure_offsets_topic(config, config.offset_storage_topic)
+        admin = KafkaAdmin(client_config(config.connection()))
+        deadline = Deadline.after(config.start_deadline_ms / 1e3, time.monotonic)
+        of_configs = config.config_storage_replication_factor
+        for topic in (
+            CompactedTopic(name=config.config_storage_topic, partitions=1, replication=of_configs),
+            CompactedTopic(name=config.changes_topic, partitions=1, replication=of_configs),
+            CompactedTopic(
+                name=config.status_storage_topic,
+                partitions=config.status_storage_partitions,
+                replication=config.status_storage_replication_factor,
+            ),
+        ):
+            admin.ensure_compacted_topic(topic, deadline)
+
+    def _clients(self) -> StorageClients:
+        config = self.config
+        leader = f"connect-cluster-{config.group_id}" if config.exactly_once else None
+        return StorageClients(
+            reader=client_config(config.connection()),
+            leader=producer_config(config.connection(), transactional_id=leader),
+            worker=producer_config(config.connection()),
+        )
+
+    def _topic_listeners(self, storage: KafkaStorage) -> list[EventListener]:
+        if not self.config.topic_tracking_enable:
+            return []
+        return [ActiveTopics(storage.topics, storage.configs)]
