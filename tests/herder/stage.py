@@ -17,9 +17,11 @@ from headrace.connect.errors import ConfigError, ConnectError, RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.setting import Setting
 from headrace.herder.answers import CheckedKey, ConfigInfos, ConfigValue, ConnectorOffset, Plugin
+from headrace.herder.coordination import Coordinate
 from headrace.herder.errors import NotFoundError
 from headrace.herder.requests import CreateRequest, OffsetChange
 from headrace.herder.services import ConnectorValidator, KafkaServices, LocalServices
+from headrace.herder.standalone import Standalone
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.observe.events import Event
 from headrace.offsets.connector_stores import OffsetsOwner
@@ -153,7 +155,12 @@ class FakeRun:
     def _show(self, task: int | None, state: str, trace: str = "") -> None:
         if not self._silent:
             version = connector_version(type(self.spec.connector))
-            status = Status(state=state, worker_id="w", version=version, trace=trace or None)
+            status = Status(
+                state=state,
+                worker_id=self._stage.worker_id,
+                version=version,
+                trace=trace or None,
+            )
             self._stage.statuses.put(self.spec.name, task, status)
 
 
@@ -245,6 +252,7 @@ class Stage:
     told: list[Event] = field(default_factory=list[Event])
     guard: threading.RLock = field(default_factory=threading.RLock)
     holds: bool = False
+    worker_id: str = "w"
     kafka: threading.Event = field(default_factory=threading.Event)
     kafka_fails: Exception | None = None
     changing: Callable[[], None] = lambda: None
@@ -277,10 +285,14 @@ class Stage:
             self.kafka.set()
             made.close()
 
-    def new_herder(self) -> WorkerHerder:
+    def new_herder(self, coordinate: Coordinate = Standalone) -> WorkerHerder:
         """A herder that has not been started; the test closes it."""
         return WorkerHerder(
-            self._local(), self._opening, new_run=self._new_run, look_seconds=self.look_seconds
+            self._local(),
+            self._opening,
+            coordinate=coordinate,
+            new_run=self._new_run,
+            look_seconds=self.look_seconds,
         )
 
     def the_run(self, name: str = "c") -> FakeRun:
@@ -300,7 +312,7 @@ class Stage:
             topics=self.topics,
             validator=self.judge,
             masks_passwords=self.masks_passwords,
-            worker_id="w",
+            worker_id=self.worker_id,
             grace=self.grace,
             once=self.once,
             unsettled=lambda: self.unsettled,

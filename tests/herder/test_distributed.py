@@ -1,0 +1,291 @@
+"""Workers of one group on a broker: who runs what, and who may change it. Their runs are doubles."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+import pytest
+
+from headrace.broker import Broker
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.herder.answers import TargetState
+from headrace.herder.coordination import HerderParts
+from headrace.herder.distributed import Distributed, GroupSettings
+from headrace.herder.errors import ConflictError
+from headrace.herder.group_protocol import (
+    Assignment,
+    MemberMetadata,
+    ProtocolVersion,
+    encoded_assignment,
+    encoded_metadata,
+)
+from headrace.herder.requests import RestartRequest
+from headrace.herder.worker_herder import WorkerHerder
+from headrace.kafka.admin import CompactedTopic, KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.membership import GroupMembership, GroupRole, GroupTiming, JoinedMember
+from headrace.kafka.wire.settings import wire_settings
+from headrace.storage.kafka import KafkaStorage, StorageClients, StorageTopics
+from headrace.storage.protocols import StoredConnector
+from herder.stage import Stage, request
+from waiting import until
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+TIMING = GroupTiming(session=6.0, heartbeat=0.5, rebalance=20.0)
+
+
+@dataclass
+class Group:
+    """The topics of a group, and its members; all are closed with the test."""
+
+    bootstrap: str
+    opened: ExitStack
+    name: str = field(default_factory=lambda: f"group-{uuid4().hex[:8]}")
+    timing: GroupTiming = TIMING
+
+    def __post_init__(self) -> None:
+        self.topics = StorageTopics(*(f"{self.name}-{each}" for each in StorageTopics._fields))
+        self._properties = {"bootstrap.servers": self.bootstrap}
+        self._client = client_config(self._properties)
+        admin = KafkaAdmin(self._client)
+        for each in self.topics:
+            admin.ensure_compacted_topic(
+                CompactedTopic(name=each, partitions=1, replication=1), Deadline.after(20)
+            )
+
+    def storage(
+        self,
+        may_lead: Callable[[], None] = lambda: None,
+        generation: Callable[[], int] = lambda: 0,
+        *,
+        is_atomic: bool = False,
+    ) -> KafkaStorage:
+        """The group's topics, read to their ends; one that is atomic takes the writing from any other."""
+        writer = f"connect-cluster-{self.name}" if is_atomic else None
+        leader = producer_config(self._properties, transactional_id=writer)
+        storage = KafkaStorage(
+            self.topics,
+            StorageClients(
+                reader=self._client, leader=leader, worker=producer_config(self._properties)
+            ),
+            may_lead=may_lead,
+            generation=generation,
+        )
+        self.opened.enter_context(closing(storage))
+        storage.refresh()
+        return storage
+
+    def member(self, role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
+        """A member that has not joined."""
+        return GroupMembership(
+            wire_settings(self._client.settings), self.name, role, timing=self.timing, wake=wake
+        )
+
+    def worker(self, name: str) -> Worker:
+        """A worker that has been started."""
+        worker = Worker(self, name)
+        self.opened.callback(worker.close)
+        worker.herder.start()
+        worker.herder.ready()
+        return worker
+
+
+class Worker:
+    """A herder of the group, whose runs are doubles."""
+
+    def __init__(self, group: Group, name: str) -> None:
+        self.group = group
+        self.name = name
+        self.coordination: Distributed | None = None
+        self.membership: GroupMembership | None = None
+        self.storage = group.storage(self._require_lead, self._generation, is_atomic=True)
+        self.stage = Stage(
+            configs=self.storage.configs,
+            statuses=self.storage.statuses,
+            topics=self.storage.topics,
+            grace=5.0,
+            worker_id=name,
+        )
+        self.stage.kafka.set()
+        self.herder: WorkerHerder = self.stage.new_herder(self._coordinate)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self.herder.close()
+
+    def runs(self) -> list[str]:
+        """The connectors that run here."""
+        with self.stage.guard:
+            return sorted(each.spec.name for each in self.stage.running)
+
+    def _coordinate(self, parts: HerderParts) -> Distributed:
+        settings = GroupSettings(
+            group=self.group.name, url=f"http://{self.name}/", slots=4, max_delay_ms=0
+        )
+        self.queue = parts.queue
+        self.coordination = Distributed(parts, settings, lambda: self.storage, self._member)
+        return self.coordination
+
+    def _member(self, role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
+        self.membership = self.group.member(role, wake)
+        return self.membership
+
+    def _require_lead(self) -> None:
+        assert self.coordination is not None
+        self.coordination.require_lead()
+
+    def _generation(self) -> int:
+        return 0 if self.coordination is None else self.coordination.generation
+
+
+@pytest.fixture
+def group(broker: Broker) -> Iterator[Group]:
+    """A group without members."""
+    with ExitStack() as opened:
+        yield Group(broker.bootstrap, opened)
+
+
+def test_a_worker_alone_runs_what_it_is_asked_for(group: Group) -> None:
+    """From its creation to its end, over the topics."""
+    worker = group.worker("a")
+    until(lambda: worker.herder.is_open)
+
+    worker.herder.create(request())
+    until(lambda: worker.stage.states() == {None: "RUNNING", 0: "RUNNING", 1: "RUNNING"})
+    assert 2 == len(worker.herder.tasks("c"))
+    worker.herder.pause("c")
+    until(lambda: worker.stage.states() == {None: "PAUSED", 0: "PAUSED", 1: "PAUSED"})
+    worker.herder.resume("c")
+    until(lambda: worker.runs() == ["c"])
+    worker.herder.restart(RestartRequest(name="c", include_tasks=True))
+    until(lambda: worker.stage.states() == {None: "RUNNING", 0: "RUNNING", 1: "RUNNING"})
+    worker.herder.delete("c")
+
+    assert [] == worker.runs()
+    assert [] == list(worker.herder.connectors())
+    worker.herder.create(request())
+    until(lambda: worker.runs() == ["c"])
+
+
+def test_the_next_one_goes_on_when_the_first_leaves(group: Group) -> None:
+    """It stands by until then, and says whom to ask."""
+    first = group.worker("a")
+    until(lambda: first.herder.is_open)
+    first.herder.create(request())
+    first.herder.create(replace(request("d"), initial_state=TargetState.PAUSED))
+    until(lambda: first.stage.states("d").get(None) == "PAUSED" and first.runs() == ["c"])
+    second = group.worker("b")
+    until(lambda: second.herder.is_open)
+
+    assert ["c", "d"] == list(second.herder.connectors())
+    with pytest.raises(ConflictError, match=r"Only the leader of the group .* http://a/"):
+        second.herder.pause("c")
+    with pytest.raises(RetriableError, match="does not lead"):
+        second.storage.configs.delete_connector("c")
+    assert [] == second.runs()
+    first.close()
+    until(lambda: second.runs() == ["c"])
+    until(lambda: second.stage.states("d").get(None) == "PAUSED")
+    second.herder.stop("c")
+    until(lambda: second.stage.states() == {None: "STOPPED"})
+
+
+def test_what_others_write_is_followed(group: Group) -> None:
+    """Another program with the right to write the topic, such as a worker that led before."""
+    worker = group.worker("a")
+    until(lambda: worker.herder.is_open)
+    worker.herder.create(request())
+    until(lambda: worker.runs() == ["c"])
+    before = worker.stage.the_run()
+    other = group.storage()
+    config = {**worker.herder.info("c").config, "tasks.max": "1"}
+
+    other.configs.put_connector(StoredConnector(name="c", config=config))
+    until(lambda: worker.stage.states() == {None: "RUNNING", 0: "RUNNING"})
+    assert before is not worker.stage.the_run()
+    other.configs.put_connector(StoredConnector(name="c", config=config, target_state="STOPPED"))
+    until(lambda: worker.stage.states() == {None: "STOPPED"})
+    other.configs.put_connector(StoredConnector(name="new", config={**config, "name": "new"}))
+    until(lambda: worker.runs() == ["new"])
+    other.configs.delete_connector("new")
+    until(lambda: worker.runs() == [])
+
+
+def test_states_that_no_connector_has_are_forgotten_by_who_leads(group: Group) -> None:
+    """They are of connectors that were deleted while no one ran."""
+    storage = group.storage()
+    worker = group.worker("a")
+    until(lambda: worker.herder.is_open)
+    worker.herder.create(request("gone"))
+    until(lambda: worker.runs() == ["gone"])
+    worker.close()
+    storage.configs.delete_connector("gone")
+
+    group.worker("b")
+    until(lambda: (storage.refresh(), list(storage.statuses.connectors()))[1] == [])
+
+
+def test_a_worker_whose_herder_is_stuck_is_removed_and_joins_again(group: Group) -> None:
+    """Another one can go on; its own connectors end once it finds out."""
+    group.timing = replace(TIMING, rebalance=5.0)
+    worker = group.worker("a")
+    until(lambda: worker.herder.is_open)
+    worker.herder.create(request())
+    until(lambda: worker.runs() == ["c"])
+    before, membership = worker.stage.the_run(), worker.membership
+    assert membership is not None
+    stuck = threading.Event()
+    worker.queue.post(lambda: stuck.wait(60) and None)
+
+    until(lambda: membership.is_removed, seconds=30)
+    assert not membership.holds()
+    assert not before.asked.is_set()
+    stuck.set()
+    until(before.asked.is_set)
+    until(lambda: worker.runs() == ["c"] and before is not worker.stage.the_run())
+    assert membership.holds()
+
+
+def test_workers_of_kafka_connect_are_refused(group: Group) -> None:
+    """They would be given nothing, and could not be understood in everything."""
+    with ExitStack() as opened:
+        java = JavaWorker()
+        member = group.member(java, lambda: None)
+        opened.callback(member.close)
+        until(lambda: member.join(1.0) is not None)
+
+        worker = Worker(group, "a")
+        opened.callback(worker.close)
+        worker.herder.start()
+        worker.herder.ready()
+
+        def both() -> bool:
+            member.join(0.1)
+            member.keep_alive()
+            return worker.herder.failure is not None
+
+        until(both)
+    assert isinstance(worker.herder.failure, TaskFailedError)
+    assert "workers of Kafka Connect (http://java/)" in str(worker.herder.failure)
+
+
+class JavaWorker:
+    """Says what Kafka Connect's workers say, and leads as they do, with nothing to be done."""
+
+    def protocols(self) -> list[tuple[str, bytes]]:
+        """Without headrace's own block."""
+        metadata = MemberMetadata(url="http://java/", config_offset=0)
+        return [(ProtocolVersion.SESSIONED.protocol, encoded_metadata(metadata))]
+
+    def assign(
+        self, generation: int, protocol: str, leader: str, members: Sequence[JoinedMember]
+    ) -> dict[str, bytes]:
+        """Nothing."""
+        empty = Assignment(leader=leader, leader_url="http://java/")
+        return {each.member_id: encoded_assignment(empty) for each in members}
