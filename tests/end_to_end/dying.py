@@ -34,12 +34,16 @@ class Seen:
 
 @dataclass
 class DyingWorker:
-    """One command line in *folder*, started as often as it dies. *files* are those of its connectors."""
+    """One command line in *folder*, started as often as it dies. *files* are those of its connectors.
+
+    The *command* is ``run``, or ``worker`` for one that is a group of one.
+    """
 
     bootstrap: str
     folder: Path
     group: str
     files: Sequence[Path] = ()
+    command: str = "run"
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -151,6 +155,23 @@ class DyingWorker:
             # It has died, or it is about to.
             return False
 
+    def _alone(self) -> dict[str, str]:
+        return {"state.file": str(self.folder / "state.db")}
+
+    def _grouped(self) -> dict[str, str]:
+        replicated = {
+            f"{each}.storage.replication.factor": "1" for each in ("config", "status", "offset")
+        }
+        return {
+            "config.storage.topic": f"{self.group}-configs",
+            "status.storage.topic": f"{self.group}-statuses",
+            "offset.storage.topic": f"{self.group}-offsets",
+            # A new process waits for the session of the one that was killed.
+            "session.timeout.ms": "6000",
+            "heartbeat.interval.ms": "500",
+            **replicated,
+        }
+
     def _begin(self) -> None:
         worker: dict[str, Any] = {
             "bootstrap.servers": self.bootstrap,
@@ -158,13 +179,19 @@ class DyingWorker:
             "value.converter": "string",
             "group.id": self.group,
             "offset.storage.partitions": "1",
-            "state.file": str(self.folder / "state.db"),
+            **(self._grouped() if self.command == "worker" else self._alone()),
             "headrace.idle.poll.ms": "50",
             "listeners": "http://127.0.0.1:0",
         }
         path = self.folder / "worker.json"
         path.write_text(json.dumps(worker))
-        command = [sys.executable, dying_worker.__file__, "run", str(path), *map(str, self.files)]
+        command = [
+            sys.executable,
+            dying_worker.__file__,
+            self.command,
+            str(path),
+            *map(str, self.files),
+        ]
         environment = {**os.environ, dying_worker.CHOSEN: str(self._chosen)}
         with self._log.open("w") as stream:
             self._process = subprocess.Popen(
