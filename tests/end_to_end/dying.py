@@ -51,6 +51,7 @@ class DyingWorker:
         self._log = self.folder / "log"
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
+        self.is_frozen = False
 
     def start(self) -> None:
         """Start it, and return when it has completed its start, or has died."""
@@ -62,6 +63,19 @@ class DyingWorker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to its process; one that ends it is waited for."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        self.is_frozen = number is signal.SIGSTOP
+        if number in (signal.SIGKILL, signal.SIGTERM):
+            self._process.wait(60)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process runs, and is not frozen."""
+        return self._process is not None and self._process.poll() is None and not self.is_frozen
 
     @property
     def is_dead(self) -> bool:
