@@ -126,7 +126,12 @@ class Flows:
             flows = opened_flows(self.workers(once=once), self.folder, opened, once=once)
             yield [
                 RunningFlow(
-                    each, plane, EventLog(), once=once, command_options=self.options(each.worker)
+                    each,
+                    plane,
+                    EventLog(),
+                    once=once,
+                    retries_start=not once,
+                    command_options=self.options(each.worker),
                 )
                 for each in flows
             ]
@@ -348,6 +353,30 @@ def test_a_flow_that_answers_requests_stays_to_be_repaired(flows: Flows) -> None
         assert flows.errors("y") is None
         assert not any(each.has_ended for each in running)
     assert [True] == failed
+
+
+def test_both_ways_are_copied_after_a_start_while_one_cluster_was_away(
+    flows: Flows, broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Longer than the start's deadline; it is no failure once the cluster is back."""
+    orders, bills = flows.topics["x"].create("orders"), flows.topics["y"].create("bills")
+    flows.topics["x"].write(orders, 3)
+    flows.topics["y"].write(bills, 4)
+    flows.set(headrace_start_deadline_ms="1000")
+    broker.stop()
+    with flows.opened(ThreadEngine(slots=6)) as running, going_on(running) as failed:
+        until(lambda: f"The flow {flows.names['x']} does not run" in caplog.text, seconds=60)
+        first = next(each for each in running if each.name == flows.names["x"])
+        late = first.delay
+        # It has been tried again in vain.
+        until(lambda: first.delay is not late, seconds=60)
+        broker.start()
+        until(lambda: flows.has("y", flows.remote("x", orders)), seconds=60)
+        until(lambda: flows.has("x", flows.remote("y", bills)), seconds=60)
+        until(lambda: [0, 0] == [each.lag for each in flows.seen().values()], seconds=60)
+    assert [False] == failed
+    assert 3 == len(flows.values("y", flows.remote("x", orders)))
+    assert 4 == len(flows.values("x", flows.remote("y", bills)))
 
 
 def test_records_wait_since_the_time_that_the_first_of_them_has(flows: Flows) -> None:

@@ -245,6 +245,7 @@ class Stage:
     unsettled: Sequence[str] = ()
     grace: float = 0.0
     once: bool = False
+    retries_start: bool = False
     judge: ConnectorValidator = field(default_factory=Judge)
     masks_passwords: bool = False
     look_seconds: float = 60.0
@@ -297,6 +298,7 @@ class Stage:
             worker_id="w",
             grace=self.grace,
             once=self.once,
+            retries_start=self.retries_start,
             unsettled=lambda: self.unsettled,
         )
 

@@ -59,8 +59,8 @@ class StandaloneHerder:
     """A :class:`~headrace.herder.protocol.Herder` over one state file, on this machine alone.
 
     Connectors run after :meth:`ready`, which is called once the connectors of the command line have been
-    requested. *opening* waits for Kafka and returns the services that need it; it is called once, on a thread of
-    its own, and its owner closes what it opened. Files that placeholders refer to are checked every
+    requested. *opening* waits for Kafka and returns the services that need it; it is called on a thread of its own, again
+    after a ``RetriableError`` if starts are retried, and its owner closes what it opened. Files that placeholders refer to are checked every
     *look_seconds*. The owner of a herder calls :meth:`start`, and :meth:`close` at the end.
     """
 
@@ -137,6 +137,10 @@ class StandaloneHerder:
         """Let connectors run, as soon as Kafka has been reached; called once by the owner."""
         self._startup.ready()
 
+    def give_up(self) -> None:
+        """Fail, if Kafka is being tried again after the start's deadline; otherwise nothing happens. Any thread may call."""
+        self._startup.give_up()
+
     def ask_to_stop(self) -> None:
         """Make :meth:`wait_for_end` stop everything and return, within moments.
 
@@ -175,7 +179,7 @@ class StandaloneHerder:
     def close(self) -> None:
         """End everything: requests first, then runs within their grace."""
         self._reloads.close()
-        self._startup.ready()
+        self._startup.close()
         self._queue.close()
         self._stop(self._reconciler.runs())
 
@@ -189,6 +193,11 @@ class StandaloneHerder:
     def failure(self) -> Exception | None:
         """Why connectors can never run, such as Kafka not reached in time; ``None`` while all is well."""
         return self._kafka_readiness.failure
+
+    @property
+    def delay(self) -> Exception | None:
+        """Why Kafka was not reached in time, while it is tried again."""
+        return self._kafka_readiness.delay
 
     @property
     def is_open(self) -> bool:
@@ -228,9 +237,8 @@ class StandaloneHerder:
                 )
         if self.is_open:
             return WorkerHealth(status=Health.HEALTHY, message=_READY)
-        return WorkerHealth(
-            status=Health.STARTING, message=_STARTING.format(self.stage() or "").strip()
-        )
+        why = self.delay or self.stage() or ""
+        return WorkerHealth(status=Health.STARTING, message=_STARTING.format(why).strip())
 
     def stage(self) -> str | None:
         """The worker's current or last operation."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from headrace.config.config_files import ConnectorFile
+from headrace.connect.errors import RetriableError
 from headrace.herder.answers import TargetState
 from headrace.herder.errors import AlreadyExistsError
 from headrace.herder.protocol import Herder
@@ -16,6 +17,7 @@ from headrace.herder.requests import CreateRequest
 from headrace.herder.services import KafkaReadiness, KafkaServices, LocalServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.observe.log_format import in_log_context
+from headrace.runtime.backoff import Backoff
 from headrace.runtime.services import RunSpec
 from headrace.storage.protocols import StoredConnector
 
@@ -44,6 +46,7 @@ class Startup:
         self._only: Collection[str] | None = None
         self._is_ready = threading.Event()
         self._is_over = threading.Event()
+        self._is_closing = threading.Event()
 
     def begin(self, only: Collection[str] | None) -> None:
         """Load the stored connectors, or *only* these; returns before Kafka has been reached."""
@@ -61,6 +64,18 @@ class Startup:
 
     def ready(self) -> None:
         """Let connectors run, as soon as Kafka has been reached."""
+        self._is_ready.set()
+
+    def give_up(self) -> None:
+        """Fail, if Kafka has not been reached in time, rather than try again."""
+        reason = self._kafka_readiness.delay
+        if reason is not None:
+            self._is_closing.set()
+            self._kafka_readiness.refuse(reason)
+
+    def close(self) -> None:
+        """The worker ends: do not try again to reach Kafka, and let no thread wait."""
+        self._is_closing.set()
         self._is_ready.set()
 
     @property
@@ -90,7 +105,7 @@ class Startup:
     def _open(self, unsettled: Sequence[str]) -> None:
         try:
             with self._stages.during("initializing and reading to the end of internal topics"):
-                kafka = self._opening()
+                kafka = self._opened()
                 self._settle(kafka)
         except Exception as error:  # noqa: BLE001 (requests that wait for Kafka raise it)
             self._kafka_readiness.refuse(error)
@@ -103,6 +118,20 @@ class Startup:
         self._is_ready.wait()
         self._queue.post(lambda: self._reconciler.opened(kafka))
         self._queue.post(self._is_over.set)
+
+    def _opened(self) -> KafkaServices:
+        """What *opening* returns, which is tried again until the worker ends, if starts are retried."""
+        backoff = Backoff(self._is_closing)
+        while True:
+            try:
+                return self._opening()
+            except RetriableError as error:
+                if not self._local.retries_start:
+                    raise
+                self._kafka_readiness.put_off(error)
+                backoff.pause()
+                if self._is_closing.is_set():
+                    raise
 
     def _settle(self, kafka: KafkaServices) -> None:
         def run_spec(stored: StoredConnector) -> RunSpec:

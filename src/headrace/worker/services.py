@@ -13,7 +13,7 @@ from functools import partial
 from headrace.config.state_file import new_identity
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
-from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import UNREACHABLE, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config, producer_config
 from headrace.kafka.deadline import Deadline
@@ -69,15 +69,18 @@ def keep_identity(config: WorkerConfig, storage: SqliteStorage, group_id: str) -
         _log.warning("%s", new_identity(config, group_id, storage.path))
 
 
-def reach_kafka(config: WorkerConfig) -> str:
-    """The cluster's id, once a broker has answered; raises ``ConnectError`` when the start's deadline has passed."""
-    deadline = Deadline.after(config.start_deadline_ms / 1e3, time.monotonic)
+def reach_kafka(config: WorkerConfig, report: Callable[[str], None] = _log.warning) -> str:
+    """The cluster's id, once a broker has answered; until then *report* is called with a sentence now and then.
+
+    Raises :class:`~headrace.connect.errors.RetriableError` when the start's deadline has passed.
+    """
+    seconds = config.start_deadline_ms / 1e3
+    deadline = Deadline.after(seconds, time.monotonic)
     try:
-        return wait_for_kafka(client_config(config.connection()), deadline, _log.warning)
+        return wait_for_kafka(client_config(config.connection()), deadline, report)
     except RetriableError as error:
-        seconds = config.start_deadline_ms / 1e3
-        raise ConnectError(
-            f"{error} Gave up after {seconds:g} s (headrace.start.deadline.ms)."
+        raise RetriableError(
+            f"{error} Tried for {seconds:g} s (headrace.start.deadline.ms)."
         ) from error
 
 
@@ -203,7 +206,7 @@ def opened_services(
     data_plane: DataPlane,
     close_later: Callable[[Callable[[], None]], object],
 ) -> Services:
-    """The offset store, the channel and the data plane, opened in this order once Kafka has answered.
+    """The offset store and the channel, opened in this order once Kafka has answered, with the data plane.
 
     *close_later* registers the function that closes each of them as soon as it is open. Offsets of a Java worker's file
     are imported, if the configuration names one. Raises
@@ -216,7 +219,6 @@ def opened_services(
     close_later(stores.close)
     channel = channel_for(config, stores)
     close_later(channel.close)
-    close_later(data_plane.close)
     services = Services(
         engine=data_plane.engine,
         channel=channel,
