@@ -16,10 +16,11 @@ from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartiti
 from headrace.connect.task import Split
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import PartitionEnumerator, PartitionSplit
-from headrace.discovery.findings import Change, Finding, listed
+from headrace.discovery.findings import Change, Finding
 from headrace.discovery.owners import Owners, balanced_owners
 from headrace.discovery.state import Kind
 from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.sentences import listed
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.positions import DISCOVERED, Flow, Position

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import counted
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
     EARLIEST,

@@ -16,7 +16,7 @@ from uuid import UUID
 from headrace.connect.errors import PartitionError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
-from headrace.discovery.findings import counted, listed
+from headrace.kafka.sentences import counted, listed
 from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.kafka.wire.error_codes import ErrorCode
