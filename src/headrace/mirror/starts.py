@@ -139,8 +139,14 @@ class StartRules:
                 return self._fail(place, found, "foreign")
             adopted = Position(max(entry.offset, 0))
             return Resume(adopted, f"{found} {place} is copied from that offset on.")
-        if not remote.end or remote.is_shared:
+        if not remote.end:
             return Begin()
+        if remote.is_shared:
+            return Begin(
+                f"{remote.place} has records up to offset {remote.end}, and {place} no position in the group {self.group}: each mirror "
+                "of a flow copies heartbeats, so that those may be there more than once. Set heartbeats.replication.enabled=false in all "
+                "mirrors of the flow but one."
+            )
         found = (
             f"{place} has no position in the group {self.group} on the target, and {remote.place} there has records up to "
             f"offset {remote.end}: the position has expired or was removed, or another program writes there."
