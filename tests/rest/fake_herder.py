@@ -62,6 +62,10 @@ class FakeHerder:
     trace: str | None = None
     requesters: list[str | None] = field(default_factory=list)
 
+    def catch_up(self) -> None:
+        """Note it."""
+        self.caught_up += 1
+
     def server(self) -> ServerInfo:
         """See ``Herder``."""
         self.trouble()

@@ -61,8 +61,13 @@ class Coordination(Protocol):
     def require_leader(self) -> None:
         """Return if this worker may change the cluster now; called on the herder's thread before each such change.
 
-        Raises :class:`~headrace.herder.errors.ConflictError` while no one may, or someone else may.
+        Raises :class:`~headrace.herder.errors.ElsewhereError` where another worker may, and
+        :class:`~headrace.herder.errors.ConflictError` while none may.
         """
+        ...
+
+    def catch_up(self) -> None:
+        """See all that other workers have changed before this call; any thread may call."""
         ...
 
     def stored(self, connector: StoredConnector, *, again: bool) -> None:

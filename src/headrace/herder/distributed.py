@@ -15,7 +15,7 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.herder.answers import TargetState
 from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
 from headrace.herder.coordination import HerderParts, settle_changes
-from headrace.herder.errors import ConflictError
+from headrace.herder.errors import ConflictError, ElsewhereError
 from headrace.herder.group_protocol import (
     Assignment,
     GroupFormatError,
@@ -165,14 +165,18 @@ class Distributed:
         return name in self._leadership.owned
 
     def require_leader(self) -> None:
-        """Raise ``ConflictError`` unless this worker leads the group, and its membership holds."""
+        """Raise ``ElsewhereError`` where another worker leads, ``ConflictError`` while none does, or this one's membership does not hold."""
         leader = self._leadership.leader_url
         if leader is not None and not self._leadership.leads:
-            raise ConflictError(
-                f"Only the leader of the group {self._settings.group!r} can do this; send the request to {leader}"
+            raise ElsewhereError(
+                f"Only the leader of the group {self._settings.group!r} can do this.", url=leader
             )
         if not (self._is_leading and self.holds()):
             raise ConflictError(_NO_LEADER)
+
+    def catch_up(self) -> None:
+        """Read the group's topics to their ends; raises ``RetriableError`` when that takes too long."""
+        self._storage().refresh()
 
     def stored(self, connector: StoredConnector, *, again: bool) -> None:
         """Start or change it if it is here; else have it assigned."""

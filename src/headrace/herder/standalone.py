@@ -63,6 +63,9 @@ class Standalone:
     def require_leader(self) -> None:
         """There is no one else."""
 
+    def catch_up(self) -> None:
+        """There is no one else."""
+
     def stored(self, connector: StoredConnector, *, again: bool) -> None:
         """It is here."""
         target = TargetState(connector.target_state)

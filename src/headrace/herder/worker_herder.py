@@ -243,6 +243,10 @@ class WorkerHerder:
         """The worker's current or last operation."""
         return self._stages.sentence()
 
+    def catch_up(self) -> None:
+        """See all that other workers of the group have changed before this call."""
+        self._coordination.catch_up()
+
     # -- connectors -------------------------------------------------------------------------------------
 
     def connectors(self) -> Sequence[str]:
