@@ -26,12 +26,15 @@ from headrace.kafka.client_log import CLIENT_LOG, LastClientError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.errors import Context, is_retriable, kafka_error, translated
 from headrace.kafka.refused_settings import refused_settings
+from headrace.kafka.wire.cluster import Cluster
+from headrace.kafka.wire.settings import wire_settings
 
 T = TypeVar("T")
 
 # One request; the client itself retries within it while its connection is being established.
 _STEP_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2
+_WHY_SECONDS = 5.0
 
 ANSWER_SECONDS: Final = 15.0
 """How long a worker waits for Kafka's answer to a request; a late one is reported, and the request retried."""
@@ -75,6 +78,7 @@ class KafkaAdmin:
 
     def __init__(self, config: ClientConfig) -> None:
         self._last_error = LastClientError()
+        self._settings = config.settings
         settings: dict[str, Any] = {
             **connection_settings(config.settings),
             "error_cb": self._last_error,
@@ -94,11 +98,36 @@ class KafkaAdmin:
         return self._last_error.text
 
     def check_reachable(self, deadline: Deadline) -> str:
-        """The cluster's id, once a broker has answered."""
+        """The cluster's id, once a broker has answered.
+
+        The client keeps trying whatever the cause, and of some it only says that brokers are down. So a broker that has
+        not answered is asked once more by other means, for a few seconds beyond *deadline*.
+        """
+        seconds = deadline.remaining(_WHY_SECONDS)
         try:
             return self.cluster_id(deadline)
+        except RetriableError as error:
+            refusal = self._why_unanswered(seconds)
+            raise type(refusal or error)(f"{UNREACHABLE} {refusal or error}") from error
         except ConnectError as error:
             raise type(error)(f"{UNREACHABLE} {error}") from error
+
+    def _why_unanswered(self, seconds: float) -> TaskFailedError | None:
+        """Why no broker answers, if that is for good; any other cause that the client has not told is its last error then."""
+        try:
+            cluster = Cluster(wire_settings(self._settings))
+        except ConfigError:
+            # The client library has ways to log in that our own connections do not have.
+            return None
+        try:
+            failure = cluster.failure(Deadline.after(seconds))
+        finally:
+            cluster.close()
+        if isinstance(failure, TaskFailedError):
+            return failure
+        if failure is not None:
+            self._last_error.explain(str(failure))
+        return None
 
     def cluster_id(self, deadline: Deadline) -> str:
         """The cluster's id; empty if its brokers do not report one."""
