@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar, cast
 
 from confluent_kafka import (
@@ -28,6 +29,8 @@ from headrace.kafka.errors import Context, is_retriable, kafka_error, translated
 from headrace.kafka.refused_settings import refused_settings
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.settings import wire_settings
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -50,8 +53,9 @@ UNREACHABLE: Final = (
 class CompactedTopic:
     """A topic for state, as Kafka Connect makes it. -1 leaves a number to the broker.
 
-    *setting* is the key under which the user named the topic, in the configuration of *whose*, and *keeps*
-    says what it stores. They are for the error about a topic that is not compacted.
+    *settings* are further ones for its creation; it is compacted whatever they say. With *is_single* a topic that exists must
+    have one partition, too. *setting* is the key under which the user named the topic, in the configuration of *whose*, and
+    *keeps* says what it stores: they are for the error about a topic that is not as it has to be.
     """
 
     name: str
@@ -60,6 +64,8 @@ class CompactedTopic:
     setting: str = "offset.storage.topic"
     keeps: str = "source connector offsets"
     whose: Literal["worker", "connector"] = "worker"
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_single: bool = False
 
 
 class CreationForbiddenError(TaskFailedError):
@@ -190,18 +196,32 @@ class KafkaAdmin:
     def ensure_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> bool:
         """Create *topic* unless it exists; returns whether it was created.
 
-        Raises :class:`~headrace.connect.errors.ConfigError` when it exists and is not compacted, because
-        it would lose data. When this client may not read the topic's settings, they are not checked.
+        When it exists, it is checked as by :meth:`check_compacted_topic`.
         """
         new = NewTopic(
-            topic.name, topic.partitions, topic.replication, config={"cleanup.policy": "compact"}
+            topic.name,
+            topic.partitions,
+            topic.replication,
+            config={**topic.settings, _CLEANUP_POLICY: "compact"},
         )
         created = self._create(new, deadline)
         if not created:
-            policy = self._cleanup_policy(topic.name, deadline)
-            if policy not in (None, "compact"):
-                raise ConfigError([(topic.setting, _forgets(topic, policy))])
+            self.check_compacted_topic(topic, deadline)
         return created
+
+    def check_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> None:
+        """Check that *topic* loses no data: at a start, and again while it is used, because others may change it.
+
+        Raises :class:`~headrace.connect.errors.ConfigError` when it is not compacted, or has not the one partition that it must
+        have. When this client may not read the topic's settings, that is logged and they are not checked.
+        """
+        policies = self._cleanup_policies(topic.name, deadline)
+        if not policies:
+            _log.info(_UNVERIFIED, topic.name)
+        elif policies != _ONLY_COMPACT:
+            raise ConfigError([(topic.setting, _forgets(topic, policies))])
+        if topic.is_single and (found := len(self.partitions(topic.name, deadline))) > 1:
+            raise ConfigError([(topic.setting, _has_many_partitions(topic, found))])
 
     def ensure_topic(
         self,
@@ -252,19 +272,21 @@ class KafkaAdmin:
                 raise _unanswered("brokers do not know it yet", "the creation of", topic)
             time.sleep(deadline.remaining(_PAUSE_SECONDS))
 
-    def _cleanup_policy(self, topic: str, deadline: Deadline) -> str | None:
+    def _cleanup_policies(self, topic: str, deadline: Deadline) -> frozenset[str]:
+        """Those of *topic*; none where this client may not read them."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
 
-        def ask(seconds: float) -> str | None:
+        def ask(seconds: float) -> str:
             answer = self._client.describe_configs([resource], request_timeout=seconds)
             try:
-                return cast("str", answer[resource].result()["cleanup.policy"].value)
+                return cast("str | None", answer[resource].result()[_CLEANUP_POLICY].value) or ""
             except KafkaException as error:
                 if kafka_error(error).name() in _UNREADABLE:
-                    return None
+                    return ""
                 raise
 
-        return self._answered(ask, "a description of", deadline, topic=topic)
+        found = self._answered(ask, "a description of", deadline, topic=topic)
+        return frozenset(each.strip().lower() for each in found.split(",") if each.strip())
 
     def _describe_cluster(self, seconds: float) -> str:
         answer: Future[object] = self._client.describe_cluster(request_timeout=seconds)
@@ -298,6 +320,14 @@ class KafkaAdmin:
 
 # There was no answer; the client reports the cause separately.
 _NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+_CLEANUP_POLICY: Final = "cleanup.policy"
+_ONLY_COMPACT: Final = frozenset({"compact"})
+# Kafka Connect's.
+_UNVERIFIED: Final = (
+    "Unable to use admin client to verify the cleanup policy of '%s' topic is 'compact', either because the broker is an older "
+    "version or because the Kafka principal used for Connect internal topics does not have the required permission to "
+    "describe topic configurations."
+)
 _ALREADY_EXISTS = "TOPIC_ALREADY_EXISTS"
 _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _UNREADABLE = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
@@ -324,11 +354,13 @@ def _unanswered(reason: str, doing: str, topic: str | None) -> RetriableError:
     )
 
 
-def _forgets(topic: CompactedTopic, policy: str | None) -> str:
+def _forgets(topic: CompactedTopic, policies: Iterable[str]) -> str:
     where = {
         "worker": "in the Connect worker configurations",
         "connector": "in the connector's configuration",
     }
+    # Java's set has both in this order, too.
+    policy = ",".join(sorted(policies))
     return (
         f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have "
         f"'cleanup.policy=compact' to guarantee consistency and durability of {topic.keeps}, but found "
@@ -336,4 +368,11 @@ def _forgets(topic: CompactedTopic, policy: str | None) -> str:
         f"losing {topic.keeps} and problems restarting this Connect cluster in the future. Change the "
         f"'{topic.setting}' property {where[topic.whose]} to use a topic with "
         "'cleanup.policy=compact'."
+    )
+
+
+def _has_many_partitions(topic: CompactedTopic, found: int) -> str:
+    return (
+        f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have a single "
+        f"partition in order to guarantee consistency of {topic.keeps}, but found {found} partitions."
     )
