@@ -119,7 +119,7 @@ class KafkaAdmin:
             raise type(error)(f"{UNREACHABLE} {error}") from error
 
     def _why_unanswered(self, seconds: float) -> TaskFailedError | None:
-        """Why no broker answers, if that is for good; any other cause that the client has not told is its last error then."""
+        """Why no broker answers, if that is for good. A cause that the client has not told is its last error from then on."""
         try:
             cluster = Cluster(wire_settings(self._settings))
         except ConfigError:
@@ -129,11 +129,9 @@ class KafkaAdmin:
             failure = cluster.failure(Deadline.after(seconds))
         finally:
             cluster.close()
-        if isinstance(failure, TaskFailedError):
-            return failure
         if failure is not None:
             self._last_error.explain(str(failure))
-        return None
+        return failure if isinstance(failure, TaskFailedError) else None
 
     def cluster_id(self, deadline: Deadline) -> str:
         """The cluster's id; empty if its brokers do not report one."""
