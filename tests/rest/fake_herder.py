@@ -61,6 +61,7 @@ class FakeHerder:
     infos: ConfigInfos | None = None
     trace: str | None = None
     requesters: list[str | None] = field(default_factory=list)
+    caught_up: int = 0
 
     def catch_up(self) -> None:
         """Note it."""
