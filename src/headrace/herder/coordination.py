@@ -58,6 +58,11 @@ class Coordination(Protocol):
         """Whether Kafka has been reached, and connectors can run."""
         ...
 
+    @property
+    def problem(self) -> str | None:
+        """What keeps this worker from being trusted with changes, for its health; ``None`` while all is well."""
+        ...
+
     def require_leader(self) -> None:
         """Return if this worker may change the cluster now; called on the herder's thread before each such change.
 

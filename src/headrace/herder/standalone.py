@@ -60,6 +60,11 @@ class Standalone:
         """Whether Kafka has been reached and connectors run."""
         return self._is_open.is_set()
 
+    @property
+    def problem(self) -> str | None:
+        """Nothing is shared."""
+        return None
+
     def require_leader(self) -> None:
         """There is no one else."""
 

@@ -234,6 +234,9 @@ class WorkerHerder:
                 return WorkerHealth(
                     status=Health.UNHEALTHY, message=_UNHEALTHY.format(self.stage() or "").strip()
                 )
+        problem = self._coordination.problem
+        if problem is not None:
+            return WorkerHealth(status=Health.UNHEALTHY, message=_UNHEALTHY.format(problem))
         if self.is_open:
             return WorkerHealth(status=Health.HEALTHY, message=_READY)
         why = self.delay or self.stage() or ""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from headrace.config.distributed_config import DistributedConfig
+from headrace.config.internal_topics import CONFIGS, OFFSETS, STATUSES
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed, GroupSettings
 from headrace.herder.errors import ServerError
@@ -30,7 +32,6 @@ from headrace.worker.data_plane import lazy_engine
 from headrace.worker.services import (
     Closing,
     Opening,
-    ensure_offsets_topic,
     kafka_offsets,
     opened_services,
     prepared,
@@ -39,7 +40,9 @@ from headrace.worker.services import (
     timing,
 )
 
+_log = logging.getLogger(__name__)
 _WAIT_SECONDS: Final = 60.0
+_CHECK_SECONDS: Final = 10.0
 
 
 @contextmanager
@@ -121,7 +124,9 @@ class _Worker:
             slots=config.slots,
             max_delay_ms=config.scheduled_rebalance_max_delay_ms,
         )
-        self._group = Distributed(parts, settings, self._opened_storage, self._member)
+        self._group = Distributed(
+            parts, settings, self._opened_storage, self._member, check=self._check_topics
+        )
         return self._group
 
     def _member(self, role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
@@ -191,21 +196,48 @@ class _Worker:
         )
 
     def _ensure_topics(self) -> None:
-        config = self.config
-        ensure_offsets_topic(config, config.offset_storage_topic)
-        admin = KafkaAdmin(client_config(config.connection()))
-        deadline = Deadline.after(config.start_deadline_ms / 1e3, time.monotonic)
+        for kind in (CONFIGS, OFFSETS, STATUSES):
+            for sentence in kind.ignored(self.config.originals):
+                _log.warning("%s", sentence)
+        deadline = Deadline.after(self.config.start_deadline_ms / 1e3, time.monotonic)
+        for topic in self._topics():
+            self._admin().ensure_compacted_topic(topic, deadline)
+
+    def _check_topics(self) -> None:
+        """Raise ``ConfigError`` when one of the topics has been changed so that it loses data."""
+        deadline = Deadline.after(_CHECK_SECONDS, time.monotonic)
+        for topic in self._topics():
+            self._admin().check_compacted_topic(topic, deadline)
+
+    def _admin(self) -> KafkaAdmin:
+        return KafkaAdmin(client_config(self.config.connection()))
+
+    def _topics(self) -> Sequence[CompactedTopic]:
+        config, given = self.config, self.config.originals
         of_configs = config.config_storage_replication_factor
-        for topic in (
-            CompactedTopic(name=config.config_storage_topic, partitions=1, replication=of_configs),
-            CompactedTopic(name=config.changes_topic, partitions=1, replication=of_configs),
-            CompactedTopic(
-                name=config.status_storage_topic,
-                partitions=config.status_storage_partitions,
-                replication=config.status_storage_replication_factor,
+        configs = CONFIGS.described(
+            given, name=config.config_storage_topic, partitions=1, replication=of_configs
+        )
+        changes = replace(
+            CONFIGS.described(
+                given, name=config.changes_topic, partitions=1, replication=of_configs
             ),
-        ):
-            admin.ensure_compacted_topic(topic, deadline)
+            setting="headrace.changes.storage.topic",
+            keeps="changes of offsets",
+        )
+        offsets = OFFSETS.described(
+            given,
+            name=config.offset_storage_topic,
+            partitions=config.offset_storage_partitions,
+            replication=config.offset_storage_replication_factor,
+        )
+        statuses = STATUSES.described(
+            given,
+            name=config.status_storage_topic,
+            partitions=config.status_storage_partitions,
+            replication=config.status_storage_replication_factor,
+        )
+        return configs, changes, offsets, statuses
 
     def _clients(self) -> StorageClients:
         config = self.config

@@ -130,7 +130,7 @@ def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) ->
     location = f"the topic {topic}" if config.offsets_in_topic else "the state file"
     _refuse_other_location(storage, location)
     if config.offsets_in_topic:
-        ensure_offsets_topic(config, topic)
+        _ensure_offsets_topic(config, topic)
     # Stored only now: a topic that was mistyped or forbidden holds no offsets.
     storage.settings.put_setting(_OFFSETS_LOCATION, location)
     return kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
@@ -146,8 +146,7 @@ def kafka_offsets(config: WorkerConfig, topic: str) -> OffsetRecordStore:
     )
 
 
-def ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
-    """Create the topic of source offsets if it is missing."""
+def _ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
     KafkaAdmin(client_config(config.connection())).ensure_compacted_topic(
         CompactedTopic(
             name=topic,
