@@ -119,6 +119,7 @@ class ConnectorRequests:
         return self._passwords.tried(config, None if stored is None else stored.config)
 
     def _changed(self, name: str, changed: Callable[[Config], Config]) -> Created:
+        self._coordination.require_leader()
         while True:
             before = self._queries.stored(name)
             config = changed(before.config)

@@ -64,7 +64,10 @@ class Coordination(Protocol):
         ...
 
     def require_leader(self) -> None:
-        """Return if this worker may change the cluster now; called on the herder's thread before each such change.
+        """Return if this worker may change the cluster now.
+
+        Called on the herder's thread before each such change, and by any thread before it looks at what would be changed: another
+        worker may know better.
 
         Raises :class:`~headrace.herder.errors.ElsewhereError` where another worker may, and
         :class:`~headrace.herder.errors.ConflictError` while none may.

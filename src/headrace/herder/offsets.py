@@ -150,6 +150,7 @@ class OffsetRequests:
     ) -> str:
         if dry_run:
             return self._tried(name, stage, act)
+        self._coordination.require_leader()
         self._stopped(name)
         changes = self._kafka_readiness.kafka().changes
         with self._held(name):
