@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -140,7 +140,15 @@ def restricted(broker: Broker, granted: list[Row]) -> Iterator[None]:
     # It makes its own topics for transactions and groups as if it were a client.
     Topics(broker.bootstrap).transactional("first").abort_transaction()
     reader = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "first"})
-    reader.committed([TopicPartition("first", 0)], timeout=60)
+
+    def coordinates() -> bool:
+        try:
+            return bool(reader.committed([TopicPartition("first", 0)], timeout=60))
+        except KafkaException:
+            # A topic that was just made has no coordinator yet.
+            return False
+
+    until(coordinates, seconds=60)
     reader.close()
     bindings = list({*(each for row in granted for each in rules(row)), *forbidden()})
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
