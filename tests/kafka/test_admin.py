@@ -49,6 +49,27 @@ def test_a_topic_that_forgets_is_refused(kafka_admin: KafkaAdmin, new_topic: str
     )
 
 
+def test_a_topic_in_whose_order_much_lies_has_one_partition(
+    kafka_admin: KafkaAdmin, compacted_topic: str
+) -> None:
+    """The sentence is Kafka Connect's."""
+    wanted = CompactedTopic(
+        name=compacted_topic,
+        setting="config.storage.topic",
+        keeps="connector configurations",
+        order=True,
+    )
+
+    with pytest.raises(ConfigError) as caught:
+        kafka_admin.ensure_compacted_topic(wanted, Deadline.after(10))
+
+    sentence = (
+        f"Topic '{compacted_topic}' supplied via the 'config.storage.topic' property is required to have a single partition in "
+        "order to guarantee consistency of connector configurations, but found 3 partitions."
+    )
+    assert [("config.storage.topic", sentence)] == list(caught.value.problems)
+
+
 def test_a_plain_topic_is_made_once(kafka_admin: KafkaAdmin, new_topic: str) -> None:
     """One that is there is left as it is."""
     name = f"{new_topic}-plain"

@@ -48,7 +48,7 @@ class CompactedTopic:
     """A topic for state, as Kafka Connect makes it. -1 leaves a number to the broker.
 
     *setting* is the key under which the user named the topic, in the configuration of *whose*, and *keeps*
-    says what it stores. They are for the error about a topic that is not compacted.
+    says what it stores. They are for errors about a topic that exists. One whose *order* matters has a single partition.
     """
 
     name: str
@@ -57,6 +57,7 @@ class CompactedTopic:
     setting: str = "offset.storage.topic"
     keeps: str = "source connector offsets"
     whose: Literal["worker", "connector"] = "worker"
+    order: bool = False
 
 
 class CreationForbiddenError(TaskFailedError):
@@ -162,17 +163,24 @@ class KafkaAdmin:
         """Create *topic* unless it exists; returns whether it was created.
 
         Raises :class:`~headrace.connect.errors.ConfigError` when it exists and is not compacted, because
-        it would lose data. When this client may not read the topic's settings, they are not checked.
+        it would lose data, or has several partitions although its order matters. When this client may not read the
+        topic's settings, they are not checked.
         """
         new = NewTopic(
             topic.name, topic.partitions, topic.replication, config={"cleanup.policy": "compact"}
         )
         created = self._create(new, deadline)
-        if not created:
-            policy = self._cleanup_policy(topic.name, deadline)
-            if policy not in (None, "compact"):
-                raise ConfigError([(topic.setting, _forgets(topic, policy))])
+        if not created and (problem := self.compacted_topic_problem(topic, deadline)):
+            raise ConfigError([(topic.setting, problem)])
         return created
+
+    def compacted_topic_problem(self, topic: CompactedTopic, deadline: Deadline) -> str | None:
+        """Why the existing *topic* cannot be used, in Kafka Connect's words; ``None`` if it can."""
+        policy = self.cleanup_policy(topic.name, deadline)
+        if policy not in (None, "compact"):
+            return _forgets(topic, policy)
+        found = len(self.partitions(topic.name, deadline)) if topic.order else 1
+        return None if found == 1 else _is_unordered(topic, found)
 
     def ensure_topic(
         self,
@@ -223,7 +231,8 @@ class KafkaAdmin:
                 raise _unanswered("brokers do not know it yet", "the creation of", topic)
             time.sleep(deadline.remaining(_PAUSE_SECONDS))
 
-    def _cleanup_policy(self, topic: str, deadline: Deadline) -> str | None:
+    def cleanup_policy(self, topic: str, deadline: Deadline) -> str | None:
+        """The setting of the existing *topic*; ``None`` when this client may not read it."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
 
         def ask(seconds: float) -> str | None:
@@ -307,4 +316,11 @@ def _forgets(topic: CompactedTopic, policy: str | None) -> str:
         f"losing {topic.keeps} and problems restarting this Connect cluster in the future. Change the "
         f"'{topic.setting}' property {where[topic.whose]} to use a topic with "
         "'cleanup.policy=compact'."
+    )
+
+
+def _is_unordered(topic: CompactedTopic, found: int) -> str:
+    return (
+        f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have a single partition in order to "
+        f"guarantee consistency of {topic.keeps}, but found {found} partitions."
     )

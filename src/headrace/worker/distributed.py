@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Final, cast
@@ -30,13 +30,13 @@ from headrace.worker.data_plane import lazy_engine
 from headrace.worker.services import (
     Closing,
     Opening,
-    ensure_offsets_topic,
     kafka_offsets,
     opened_services,
     prepared,
     reach_kafka,
     sql_check,
     timing,
+    topic_of_offsets,
 )
 
 _WAIT_SECONDS: Final = 60.0
@@ -68,6 +68,37 @@ def serving_group(
         herder = worker.herder()
         opened.callback(herder.close)
         yield herder
+
+
+def group_topics(config: DistributedConfig) -> Sequence[CompactedTopic]:
+    """The topics that the workers of a group share, as they are created: of offsets, configurations, changes and statuses."""
+    of_configs = config.config_storage_replication_factor
+    return (
+        topic_of_offsets(config, config.offset_storage_topic),
+        CompactedTopic(
+            name=config.config_storage_topic,
+            partitions=1,
+            replication=of_configs,
+            setting="config.storage.topic",
+            keeps="connector configurations",
+            order=True,
+        ),
+        CompactedTopic(
+            name=config.changes_topic,
+            partitions=1,
+            replication=of_configs,
+            setting="headrace.changes.storage.topic",
+            keeps="changes of offsets",
+            order=True,
+        ),
+        CompactedTopic(
+            name=config.status_storage_topic,
+            partitions=config.status_storage_partitions,
+            replication=config.status_storage_replication_factor,
+            setting="status.storage.topic",
+            keeps="connector and task statuses",
+        ),
+    )
 
 
 class _Later:
@@ -190,25 +221,14 @@ class _Worker:
         )
 
     def _ensure_topics(self) -> None:
-        config = self.config
-        ensure_offsets_topic(config, config.offset_storage_topic)
-        admin = KafkaAdmin(client_config(config.connection()))
-        deadline = Deadline.after(config.start_deadline_ms / 1e3, time.monotonic)
-        of_configs = config.config_storage_replication_factor
-        for topic in (
-            CompactedTopic(name=config.config_storage_topic, partitions=1, replication=of_configs),
-            CompactedTopic(name=config.changes_topic, partitions=1, replication=of_configs),
-            CompactedTopic(
-                name=config.status_storage_topic,
-                partitions=config.status_storage_partitions,
-                replication=config.status_storage_replication_factor,
-            ),
-        ):
+        admin = KafkaAdmin(client_config(self.config.connection()))
+        deadline = Deadline.after(self.config.start_deadline_ms / 1e3, time.monotonic)
+        for topic in group_topics(self.config):
             admin.ensure_compacted_topic(topic, deadline)
 
     def _clients(self) -> StorageClients:
         config = self.config
-        leader = f"connect-cluster-{config.group_id}" if config.exactly_once else None
+        leader = f"connect-cluster-{config.group_id}" if config.fences_leaders else None
         return StorageClients(
             reader=client_config(config.connection()),
             leader=producer_config(config.connection(), transactional_id=leader),

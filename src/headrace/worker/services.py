@@ -146,12 +146,17 @@ def kafka_offsets(config: WorkerConfig, topic: str) -> OffsetRecordStore:
 def ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
     """Create the topic of source offsets if it is missing."""
     KafkaAdmin(client_config(config.connection())).ensure_compacted_topic(
-        CompactedTopic(
-            name=topic,
-            partitions=config.offset_storage_partitions,
-            replication=config.offset_storage_replication_factor,
-        ),
+        topic_of_offsets(config, topic),
         Deadline.after(config.start_deadline_ms / 1e3, time.monotonic),
+    )
+
+
+def topic_of_offsets(config: WorkerConfig, topic: str) -> CompactedTopic:
+    """The topic of source offsets called *topic*, as it is created."""
+    return CompactedTopic(
+        name=topic,
+        partitions=config.offset_storage_partitions,
+        replication=config.offset_storage_replication_factor,
     )
 
 
