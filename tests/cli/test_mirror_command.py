@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from cli.conftest import Shell
@@ -64,20 +65,50 @@ def ended(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 def test_a_flow_whose_cluster_is_away_ends_with_the_reason(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    """When its time is over, which another flow's need not be."""
+    """When its time is over, which another flow's need not be; without --once as soon as no flow runs."""
     file = written(tmp_path, **{"A.headrace.start.deadline.ms": "1500"})
     done = ended(tmp_path, *arguments, file)
 
     assert 1 == done.returncode
-    first, second = (
-        line for line in done.stderr.splitlines() if "has failed, and does not run" in line
-    )
+    lines = [line for line in done.stderr.splitlines() if "has failed, and does not run" in line]
+    first, second = sorted(lines, key=lambda line: "The flow B->A " in line)
     assert "The flow A->B " in first
     assert "The flow B->A " in second
     for line, seconds in ((first, "0.5"), (second, "1.5")):
         assert f"Kafka at {NOWHERE} was not reached" in line
-        assert f"Gave up after {seconds} s" in line
+        assert f"Tried for {seconds} s" in line
     assert "Traceback" not in done.stderr
+
+
+def test_a_flow_is_tried_again_while_another_one_runs_and_answers_requests_meanwhile(
+    tmp_path: Path,
+) -> None:
+    """They are told why it does not run; the log is told once, and the exit code knows, too."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    changes = {
+        "A->B.listeners": f"http://127.0.0.1:{port}",
+        "A.headrace.start.deadline.ms": "60000",
+    }
+    log = tmp_path / "log"
+    with log.open("w") as stream:
+        process = subprocess.Popen(command(tmp_path, written(tmp_path, **changes)), stderr=stream)
+    try:
+        until(lambda: "The flow A->B does not run: " in log.read_text(), seconds=60)
+        health = httpx.get(f"http://127.0.0.1:{port}/health")
+        assert 503 == health.status_code
+        assert f"still starting up. Kafka at {NOWHERE} was not reached" in health.text
+        offsets = f"http://127.0.0.1:{port}/connectors/MirrorSourceConnector/offsets"
+        refused = httpx.get(offsets)
+        assert f"still starting up: Kafka at {NOWHERE} was not reached" in refused.text
+        process.terminate()
+        assert 1 == process.wait(30)
+    finally:
+        process.kill()
+        process.wait()
+    assert 1 == log.read_text().count("does not run: ")
+    assert "The flow A->B was stopped, and has not copied everything: Kafka at" in log.read_text()
+    assert "The flow B->A was stopped" not in log.read_text()
 
 
 @pytest.mark.parametrize(
@@ -270,6 +301,7 @@ def test_a_stop_is_no_error_although_a_partition_has_stopped_before(
         start_only=lambda _: None,
         ready=lambda: None,
         wait_for_failure=wait_for_failure,
+        delay=None,
         ask_to_stop=lambda: None,
         refuse_waiting=lambda: None,
     )
@@ -294,6 +326,7 @@ def test_a_flow_that_does_not_copy_everything_is_reported_now_and_then(
         has_ended=False,
         failure=None,
         failing=["source"],
+        delay=None,
         start=lambda: None,
         ask_to_stop=lambda: None,
         join=lambda _: None,
@@ -304,6 +337,67 @@ def test_a_flow_that_does_not_copy_everything_is_reported_now_and_then(
     reminded, left = caplog.messages
     assert "The flow A->B does not copy everything: source failed, as logged above" == reminded
     assert "The flow A->B has not ended in time." in left
+
+
+class LateFlow:
+    """One whose target is not reached in time, if there is a *delay*."""
+
+    grace = 0.0
+    failure: str | None = None
+    failing = ()
+
+    def __init__(self, name: str, delay: Exception | None = None) -> None:
+        self.name = name
+        self.delay = delay
+        self.has_ended = False
+
+    def start(self) -> None:
+        """Nothing."""
+
+    def give_up(self) -> None:
+        """Fail with the delay."""
+        if self.delay is not None:
+            self.failure, self.has_ended = str(self.delay), True
+
+    def ask_to_stop(self) -> None:
+        """At once."""
+        self.has_ended = True
+
+    def join(self, seconds: float) -> None:
+        """Nothing."""
+
+
+def test_a_late_flow_is_reported_until_it_runs_and_is_then_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Once, however often it is looked at."""
+    late: Any = LateFlow("A->B", ConnectError("B is away."))
+    other: Any = LateFlow("B->A")
+    looks = iter(range(6))
+
+    def looked() -> bool:
+        look = next(looks)
+        late.delay = late.delay if look < 3 else None
+        return look == 5
+
+    with caplog.at_level(logging.INFO):
+        assert not mirror_process.run_flows([late, other], looked)
+
+    told, runs = caplog.messages
+    assert told == (
+        "The flow A->B does not run: B is away. It is tried again as long as another flow runs."
+    )
+    assert "runs now" in runs
+
+
+def test_late_flows_give_up_when_no_flow_runs_any_more() -> None:
+    """The process would otherwise wait for clusters alone, and look as if it copied something."""
+    late: Any = LateFlow("A->B", ConnectError("B is away."))
+    done: Any = LateFlow("B->A")
+    done.has_ended = True
+
+    assert mirror_process.run_flows([late, done], lambda: False)
+    assert "B is away." == late.failure
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_a_broker_that_never_comes_ends_the_worker(tmp_path: Path) -> None:
     """With 1 and the reason, once the start's deadline is over."""
     with worker(tmp_path, headrace_start_deadline_ms="500") as one:
         assert 1 == one.process.wait(30)
-        assert "Gave up after 0.5 s (headrace.start.deadline.ms)." in one.log.read_text()
+        assert "Tried for 0.5 s (headrace.start.deadline.ms)." in one.log.read_text()
         assert "Traceback" not in one.log.read_text()
 
 

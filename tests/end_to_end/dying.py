@@ -34,12 +34,16 @@ class Seen:
 
 @dataclass
 class DyingWorker:
-    """One command line in *folder*, started as often as it dies. *files* are those of its connectors."""
+    """One command line in *folder*, started as often as it dies. *files* are those of its connectors.
+
+    The *command* is ``run``, or ``worker`` for one that is a group of one.
+    """
 
     bootstrap: str
     folder: Path
     group: str
     files: Sequence[Path] = ()
+    command: str = "run"
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -47,6 +51,7 @@ class DyingWorker:
         self._log = self.folder / "log"
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
+        self.is_frozen = False
 
     def start(self) -> None:
         """Start it, and return when it has completed its start, or has died."""
@@ -58,6 +63,19 @@ class DyingWorker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to its process; one that ends it is waited for."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        self.is_frozen = number is signal.SIGSTOP
+        if number in (signal.SIGKILL, signal.SIGTERM):
+            self._process.wait(60)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process runs, and is not frozen."""
+        return self._process is not None and self._process.poll() is None and not self.is_frozen
 
     @property
     def is_dead(self) -> bool:
@@ -151,6 +169,23 @@ class DyingWorker:
             # It has died, or it is about to.
             return False
 
+    def _alone(self) -> dict[str, str]:
+        return {"state.file": str(self.folder / "state.db")}
+
+    def _grouped(self) -> dict[str, str]:
+        replicated = {
+            f"{each}.storage.replication.factor": "1" for each in ("config", "status", "offset")
+        }
+        return {
+            "config.storage.topic": f"{self.group}-configs",
+            "status.storage.topic": f"{self.group}-statuses",
+            "offset.storage.topic": f"{self.group}-offsets",
+            # A new process waits for the session of the one that was killed.
+            "session.timeout.ms": "6000",
+            "heartbeat.interval.ms": "500",
+            **replicated,
+        }
+
     def _begin(self) -> None:
         worker: dict[str, Any] = {
             "bootstrap.servers": self.bootstrap,
@@ -158,13 +193,19 @@ class DyingWorker:
             "value.converter": "string",
             "group.id": self.group,
             "offset.storage.partitions": "1",
-            "state.file": str(self.folder / "state.db"),
+            **(self._grouped() if self.command == "worker" else self._alone()),
             "headrace.idle.poll.ms": "50",
             "listeners": "http://127.0.0.1:0",
         }
         path = self.folder / "worker.json"
         path.write_text(json.dumps(worker))
-        command = [sys.executable, dying_worker.__file__, "run", str(path), *map(str, self.files)]
+        command = [
+            sys.executable,
+            dying_worker.__file__,
+            self.command,
+            str(path),
+            *map(str, self.files),
+        ]
         environment = {**os.environ, dying_worker.CHOSEN: str(self._chosen)}
         with self._log.open("w") as stream:
             self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`headrace run` that ends itself with SIGKILL at a step of its writing, which a test chooses.
+"""`headrace run` or `headrace worker` that ends itself with SIGKILL at a step of its writing, which a test chooses.
 
 A program: it takes the arguments of ``headrace``. The file that ``HEADRACE_TEST_DIES_AT`` names holds the
 number of the step, counted from when the file is there; without it nothing happens. Steps lie before each
@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from headrace.cli import run
+from headrace.cli import worker as group_worker
 from headrace.cli.main import outcome
 from headrace.kafka.client_sender import ClientSender
 from headrace.kafka.transaction_coordinator import TransactionCoordinator
 from headrace.storage.sqlite_file import SqliteFile
-from headrace.worker import DataPlane, serving
+from headrace.worker import DataPlane, serving, serving_group
 
 # A program finds the doubles of the tests only when it is told where they are.
 sys.path.append(str(Path(__file__).parents[1]))
@@ -79,7 +80,9 @@ def main() -> int:
     SqliteFile.write = death.before(SqliteFile.write)
     ClientSender.commit = death.around(ClientSender.commit)
     TransactionCoordinator.fence = death.before(TransactionCoordinator.fence)
-    run.serving = partial(serving, data_plane=DataPlane.of(ThreadEngine()))
+    plane = DataPlane.of(ThreadEngine())
+    run.serving = partial(serving, data_plane=plane)
+    group_worker.serving_group = partial(serving_group, data_plane=plane)
     return outcome(sys.argv[1:])
 
 

@@ -95,9 +95,15 @@ def group() -> str:
 
 
 @pytest.fixture
-def worker(bootstrap: str, tmp_path: Path, group: str) -> Iterator[DyingWorker]:
+def command() -> str:
+    """What is run."""
+    return "run"
+
+
+@pytest.fixture
+def worker(bootstrap: str, tmp_path: Path, group: str, command: str) -> Iterator[DyingWorker]:
     """One that has been started."""
-    made = DyingWorker(bootstrap, tmp_path, group)
+    made = DyingWorker(bootstrap, tmp_path, group, command=command)
     made.start()
     yield made
     made.end()
@@ -105,6 +111,7 @@ def worker(bootstrap: str, tmp_path: Path, group: str) -> Iterator[DyingWorker]:
 
 @pytest.mark.sampled(1)
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("command", ["run", "worker"])
 @pytest.mark.parametrize("asked", CASES)
 def test_a_kill_at_any_step_leaves_the_old_state_or_the_new_one(
     worker: DyingWorker, asked: str

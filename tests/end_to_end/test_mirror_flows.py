@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import httpx
 import pytest
 from confluent_kafka.admin import NewTopic
 
@@ -104,6 +105,13 @@ class Flows:
         """Settings of both flows, whose dots are underscores here."""
         self.props |= {key.replace("_", "."): value for key, value in settings.items()}
 
+    def listening(self, side: str) -> str:
+        """The URL at which the flow from *side* is to answer requests."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        self.props[f"{self.names[side]}.listeners"] = url
+        return url
+
     def remote(self, side: str, topic: str) -> str:
         """What a topic of the cluster *side* is called at the other one."""
         return f"{self.alias[side]}.{topic}"
@@ -126,7 +134,12 @@ class Flows:
             flows = opened_flows(self.workers(once=once), self.folder, opened, once=once)
             yield [
                 RunningFlow(
-                    each, plane, EventLog(), once=once, command_options=self.options(each.worker)
+                    each,
+                    plane,
+                    EventLog(),
+                    once=once,
+                    retries_start=not once,
+                    command_options=self.options(each.worker),
                 )
                 for each in flows
             ]
@@ -336,9 +349,7 @@ def test_a_flow_that_answers_requests_stays_to_be_repaired(flows: Flows) -> None
     """Its status says what has failed, and so does the exit code."""
     gone = flows.topics["x"].create("gone")
     flows.topics["x"].write(gone, 3)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    flows.props[f"{flows.names['x']}.listeners"] = f"http://127.0.0.1:{port}"
+    flows.listening("x")
     flows.set(mirror_on_removed="fail")
     with flows.opened(ThreadEngine(slots=6)) as running, going_on(running) as failed:
         until(lambda: 0 == flows.seen()[flows.names["x"]].lag, seconds=60)
@@ -348,6 +359,37 @@ def test_a_flow_that_answers_requests_stays_to_be_repaired(flows: Flows) -> None
         assert flows.errors("y") is None
         assert not any(each.has_ended for each in running)
     assert [True] == failed
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_both_ways_are_copied_after_a_start_while_one_cluster_was_away(
+    flows: Flows, broker: Broker, caplog: pytest.LogCaptureFixture, *, listens: bool
+) -> None:
+    """Longer than the start's deadline; it is no failure once the cluster is back. Listeners answer all the time."""
+    url = flows.listening("x") if listens else None
+    orders, bills = flows.topics["x"].create("orders"), flows.topics["y"].create("bills")
+    flows.topics["x"].write(orders, 3)
+    flows.topics["y"].write(bills, 4)
+    flows.set(headrace_start_deadline_ms="1000")
+    broker.stop()
+    with flows.opened(ThreadEngine(slots=6)) as running, going_on(running) as failed:
+        until(lambda: f"The flow {flows.names['x']} does not run" in caplog.text, seconds=60)
+        first = next(each for each in running if each.name == flows.names["x"])
+        late = first.delay
+        # It has been tried again in vain.
+        until(lambda: first.delay is not late, seconds=60)
+        if url is not None:
+            assert 503 == httpx.get(f"{url}/health").status_code
+        broker.start()
+        until(lambda: flows.has("y", flows.remote("x", orders)), seconds=60)
+        until(lambda: flows.has("x", flows.remote("y", bills)), seconds=60)
+        until(lambda: [0, 0] == [each.lag for each in flows.seen().values()], seconds=60)
+        if url is not None:
+            assert 200 == httpx.get(f"{url}/health").status_code
+            assert {} == flows.errors("x")
+    assert [False] == failed
+    assert 3 == len(flows.values("y", flows.remote("x", orders)))
+    assert 4 == len(flows.values("x", flows.remote("y", bills)))
 
 
 def test_records_wait_since_the_time_that_the_first_of_them_has(flows: Flows) -> None:

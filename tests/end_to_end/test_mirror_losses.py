@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -197,3 +198,41 @@ def test_a_remote_topic_deleted_while_nothing_ran_is_told(flow: Mirrored, life: 
     life.connectors[:] = [flow.connector({"mirror.on.remote.removed": "continue"})]
     assert {} == life.run_once()
     assert {} == flow.differences([topic, other, new])
+
+
+@pytest.mark.slow
+def test_a_remote_topic_that_was_deleted_is_not_created_for_renamed_records(
+    flow: Mirrored, life: Life
+) -> None:
+    """Although topic.creation.* is set, as which a transformation names one that is nobody's remote topic is created."""
+    topic, other, third = (flow.topics.create(name) for name in ("t", "u", "v"))
+    for each in (topic, other, third):
+        flow.topics.write(each, 10)
+    renamed = f"renamed-{third}"
+    route = {
+        f"transforms.{name}.{key}": value
+        for name, old, new in (("a", topic, f"{SOURCE}.{other}"), ("b", third, renamed))
+        for key, value in {
+            "type": "org.apache.kafka.connect.transforms.RegexRouter",
+            "regex": re.escape(f"{SOURCE}.{old}"),
+            "replacement": new,
+        }.items()
+    }
+    creation = {
+        f"topic.creation.default.{key}": "1" for key in ("replication.factor", "partitions")
+    }
+    life.connectors.append(flow.connector({"transforms": "a, b", **route, **creation}))
+    assert {} == life.run_once()
+    target = Topics(flow.target)
+    assert [20, 10] == [len(life.values(each)) for each in (f"{SOURCE}.{other}", renamed)]
+    target.delete(f"{SOURCE}.{other}")
+    until(lambda: (other, 0) not in flow.positions())
+    for each in (topic, third):
+        flow.topics.write(each, 5)
+
+    failures = str(life.run_once()[flow.name])
+
+    assert f"The remote topic {SOURCE}.{other} is gone from the target" in failures
+    assert f"The topic {SOURCE}.{other}, as which records are written" in failures
+    assert f"{SOURCE}.{other}" not in target.admin.list_topics(timeout=10).topics
+    assert {(topic, 0): 10, (third, 0): 15} == flow.positions()

@@ -259,6 +259,7 @@ class Stage:
     unsettled: Sequence[str] = ()
     grace: float = 0.0
     once: bool = False
+    retries_start: bool = False
     judge: ConnectorValidator = field(default_factory=Judge)
     masks_passwords: bool = False
     look_seconds: float = 60.0
@@ -315,6 +316,7 @@ class Stage:
             worker_id=self.worker_id,
             grace=self.grace,
             once=self.once,
+            retries_start=self.retries_start,
             unsettled=lambda: self.unsettled,
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from headrace.connect.errors import ConnectError
@@ -25,3 +27,16 @@ def test_the_reason_is_reported_once(failure: Exception | None, told: str) -> No
 
     with pytest.raises(ServerError, match=told):
         readiness.kafka()
+
+
+def test_a_late_kafka_is_not_waited_for() -> None:
+    """A request is told why at once; and has it as soon as it is there."""
+    readiness = KafkaReadiness(wait_seconds=60)
+    readiness.put_off(ConnectError("Kafka is away."))
+    with pytest.raises(ServerError, match=r"still starting up: Kafka is away\.$"):
+        readiness.kafka()
+
+    kafka: Any = object()
+    readiness.open(kafka)
+    assert kafka is readiness.kafka()
+    assert readiness.delay is None

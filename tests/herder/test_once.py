@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from doubles.puppets import PLANNED
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.runtime.runs import Run
 from headrace.storage.protocols import StoredConnector
@@ -116,6 +116,34 @@ def test_nothing_is_stored_before_kafka_has_been_reached() -> None:
         herder.close()
 
     assert {} == dict(stage.configs.connectors())
+
+
+def test_a_late_kafka_is_tried_again_and_then_connectors_run() -> None:
+    """Meanwhile it is known why they do not."""
+    late = RetriableError("Kafka was not reached")
+    stage = Stage(kafka_fails=late, retries_start=True)
+    stage.configs.put_connector(connector())
+    with stage.herder(kafka=False) as herder:
+        stage.kafka.set()
+        until(lambda: herder.delay is late)
+        assert "Kafka was not reached" in herder.health().message
+        assert herder.failure is None
+        stage.kafka_fails = None
+        until(lambda: bool(stage.running))
+        assert herder.delay is None
+
+
+def test_a_late_kafka_that_is_given_up_has_failed() -> None:
+    """With the reason that it had."""
+    late = RetriableError("Kafka was not reached")
+    stage = Stage(kafka_fails=late, retries_start=True)
+    with stage.herder(kafka=False) as herder:
+        herder.give_up()
+        assert herder.failure is None
+        stage.kafka.set()
+        until(lambda: herder.delay is late)
+        herder.give_up()
+        assert late is herder.failure
 
 
 def test_a_run_that_does_not_end_has_its_grace_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,22 @@ def test_aborted_records_are_not_copied_and_markers_are_passed(topics: Topics):
     assert [0] == [*connector.lag(mirror.props, mirror.stored).values()]
 
 
+def test_what_is_to_be_copied_from_the_log_s_beginning_lags_from_there(topics: Topics):
+    """As -1 says, which is not offset 0 of a log whose first records are gone; others lag from their positions."""
+    topic = topics.create("orders", 3)
+    for partition in (0, 1, 2):
+        topics.write(topic, 10, partition)
+        topics.delete_records(topic, 4, partition)
+    offsets = {
+        FLOW.partition(TopicPartition(topic, partition)): {"offset": offset}
+        for partition, offset in enumerate((-1, 0, 6))
+    }
+
+    lag = MirrorSourceConnector().lag(Mirror(topics).props, offsets)
+
+    assert [6, 9, 3] == [lag[each] for each in offsets]
+
+
 def test_what_is_found_later_is_copied_from_its_beginning(topics: Topics):
     """Whatever is said about the start of what was there first."""
     topic = topics.create("orders")

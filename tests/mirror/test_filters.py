@@ -14,7 +14,11 @@ from headrace.mirror.filters import (
     property_filter,
     topic_filter,
 )
-from headrace.mirror.policies import DefaultReplicationPolicy
+from headrace.mirror.policies import (
+    DefaultReplicationPolicy,
+    IdentityReplicationPolicy,
+    ReplicationPolicy,
+)
 
 
 class Short(TopicFilter):
@@ -47,6 +51,27 @@ def test_excluded_topics_are_left_out_of_the_included_ones():
     assert chosen.copies("payments")
     assert not chosen.copies("orders-old")
     assert not chosen.copies("payments2")
+
+
+@pytest.mark.parametrize(
+    ("policy", "topic", "is_remote"),
+    [
+        (DefaultReplicationPolicy(), "a.t", True),
+        (DefaultReplicationPolicy(), "a.heartbeats", True),
+        (DefaultReplicationPolicy(), "a.u", False),
+        (DefaultReplicationPolicy(), "c.t", False),
+        (DefaultReplicationPolicy(), "t", False),
+        (IdentityReplicationPolicy(source="a"), "t", True),
+        (IdentityReplicationPolicy(source="a"), "u", False),
+    ],
+)
+def test_remote_topics_are_known_by_their_names(
+    policy: ReplicationPolicy, topic: str, *, is_remote: bool
+):
+    """Those of the topics that are copied, whether they are there or not."""
+    chosen = topic_filter({"topics": "t"})
+    flow = CopiedTopics(policy=policy, chosen=chosen, source="a", target="b")
+    assert is_remote == flow.is_remote(topic)
 
 
 def test_groups_of_consoles_and_of_connectors_are_left_out_by_default():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connect.errors import PartitionError
+from headrace.connect.errors import PartitionError, ReplanError, TaskFailedError
 from headrace.connect.task import Split
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.topic_partition import TopicPartition
@@ -22,6 +22,23 @@ PROPS = {
     "target.cluster.alias": "B",
     "source.cluster.bootstrap.servers": "127.0.0.1:9",
 }
+
+
+def started(*, takes_encoded: bool = True, **settings: str) -> MirrorSourceTask:
+    """A task with ``t-0`` for its share."""
+    task = MirrorSourceTask()
+    split = Split(partition=SOURCE, offset=Position(5).offset, details={REMOTE: "A.t", EPOCH: -1})
+    task.initialize(
+        IdleContext(
+            connector="m",
+            offsets=StoredOffsets({}),
+            task=0,
+            splits=(split,),
+            takes_encoded=takes_encoded,
+        )
+    )
+    task.start({**PROPS, **settings})
+    return task
 
 
 @pytest.mark.parametrize("takes_encoded", [True, False])
@@ -42,21 +59,26 @@ def test_what_cannot_be_fetched_stops_its_partition_alone(
         raise error
 
     monkeypatch.setattr(Fetcher, "poll", poll)
-    task = MirrorSourceTask()
-    split = Split(partition=SOURCE, offset=Position(5).offset, details={REMOTE: "A.t", EPOCH: -1})
-    task.initialize(
-        IdleContext(
-            connector="m",
-            offsets=StoredOffsets({}),
-            task=0,
-            splits=(split,),
-            takes_encoded=takes_encoded,
-        )
-    )
-    task.start({**PROPS, "errors.tolerance": "all"})
+    task = started(takes_encoded=takes_encoded, **{"errors.tolerance": "all"})
 
     with pytest.raises(PartitionError) as raised:
         task.poll()
 
     assert (SOURCE, str(error)) == (raised.value.partition, str(raised.value))
+    task.stop()
+
+
+def test_no_remote_topic_of_the_flow_is_created_for_records():
+    """Its own one is the plan's matter; one that a transformation has named stops the partition. Other names are free."""
+    task = started(topics="t, u")
+
+    with pytest.raises(ReplanError, match=r"A\.t is gone"):
+        task.check_new_topic("A.t", SOURCE)
+    with pytest.raises(PartitionError, match=r"A\.u, as which") as raised:
+        task.check_new_topic("A.u", SOURCE)
+    assert SOURCE == raised.value.partition
+    with pytest.raises(TaskFailedError, match=r"A\.u, as which"):
+        task.check_new_topic("A.u", None)
+    for each in ("A.v", "u", "B.u"):
+        task.check_new_topic(each, SOURCE)
     task.stop()

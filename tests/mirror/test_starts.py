@@ -218,8 +218,12 @@ def test_without_a_position_and_with_an_empty_remote_partition_it_begins():
 
 
 def test_without_a_position_heartbeats_begin_beside_those_of_other_mirrors():
-    """Each mirror of a flow copies them, into one topic."""
-    assert Begin() == rules().without(PLACE, RemotePartition(REMOTE, 7, is_shared=True))
+    """Each mirror of a flow copies them, into one topic, and says what that does."""
+    start = rules().without(PLACE, RemotePartition(REMOTE, 7, is_shared=True))
+    assert isinstance(start, Begin)
+    assert "may be there more than once" in str(start.warning)
+    assert "heartbeats.replication.enabled=false" in str(start.warning)
+    assert Begin() == rules().without(PLACE, RemotePartition(REMOTE, 0, is_shared=True))
 
 
 def test_without_a_position_and_with_records_at_the_target_it_stops():

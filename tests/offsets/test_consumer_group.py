@@ -298,7 +298,7 @@ def test_they_are_moved_in_the_transaction_that_commits_them(
     assert [GroupEntry("a.t", 1, 3, '"a"')] == change.entries
     tombstones = worker.entries_for("c", {copied(partition=1): None})
     assert ("worker-offsets", list(tombstones)) == (change.topic, list(change.records))
-    assert "of 1 partitions move from the worker's offset store" in caplog.text
+    assert "of 1 partition move from the worker's offset store" in caplog.text
 
 
 def test_without_transactions_they_leave_the_worker_s_store_last(

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from doubles.memory_sender import MemorySender
-from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.errors import ReplanError, RetriableError, TaskFailedError
+from headrace.connect.partition import SourcePartition
 from headrace.kafka.admin import CreationForbiddenError
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.sender import EncodedRecords
+from headrace.kafka.sender import EncodedRecords, RowsOrigin
 from headrace.task.topic_creation import TopicCreation, TopicGroup
 
 Made = tuple[str, int, int, dict[str, str]]
@@ -32,7 +33,13 @@ class Admin:
     """Notes what it is asked to make, and refuses it with *refusal*."""
 
     refusal: Exception | None = None
+    there: frozenset[str] = frozenset()
     made: list[Made] = field(default_factory=list[Made])
+
+    def exists(self, topic: str, deadline: Deadline) -> bool:
+        """As the test says."""
+        assert not deadline.expired
+        return topic in self.there
 
     def ensure_topic(
         self,
@@ -54,7 +61,7 @@ class Admin:
 def sent(admin: Admin, *topics: str) -> list[str]:
     """Where one record each has gone that was sent to *topics*."""
     sender = MemorySender(transactional=False)
-    making = TopicCreation(sender, admin, [LOGS, DEFAULT])
+    making = TopicCreation(sender, admin, [LOGS, DEFAULT], check=lambda *_: None)
     for topic in topics:
         making.send(EncodedRecords(topic=topic, values=pa.array([b"1"])))
     sender.flush()
@@ -90,7 +97,7 @@ def test_a_topic_that_kafka_refuses_is_told_with_its_group() -> None:
 def test_a_topic_is_asked_for_again_when_kafka_did_not_answer() -> None:
     """What is not known to be there is not taken for it; nothing is sent meanwhile."""
     sender, admin = MemorySender(transactional=False), Admin(RetriableError("away"))
-    making = TopicCreation(sender, admin, [DEFAULT])
+    making = TopicCreation(sender, admin, [DEFAULT], check=lambda *_: None)
     records = EncodedRecords(topic="b", values=pa.array([b"1"]))
 
     with pytest.raises(RetriableError):
@@ -101,3 +108,25 @@ def test_a_topic_is_asked_for_again_when_kafka_did_not_answer() -> None:
 
     assert ["b", "b"] == [topic for topic, *_ in admin.made]
     assert [("b", None, b"1")] == sender.committed
+
+
+def test_a_task_may_refuse_that_a_missing_topic_is_made() -> None:
+    """Nothing is sent then; it is asked of no topic that is there, and told whose record it is."""
+    sender, admin = MemorySender(transactional=False), Admin(there=frozenset({"a"}))
+    asked = list[tuple[str, SourcePartition | None]]()
+
+    def check(topic: str, partition: SourcePartition | None) -> None:
+        asked.append((topic, partition))
+        raise ReplanError("It was deleted.")
+
+    making = TopicCreation(sender, admin, [DEFAULT], check=check)
+    source = SourcePartition(of="b")
+    origin = RowsOrigin(source, pa.array([7]))
+    making.send(EncodedRecords(topic="a", values=pa.array([b"1"]), origin=origin))
+    with pytest.raises(ReplanError, match="It was deleted"):
+        making.send(EncodedRecords(topic="b", values=pa.array([b"2"]), origin=origin))
+    sender.flush()
+
+    assert [("b", source)] == asked
+    assert [] == [topic for topic, *_ in admin.made]
+    assert [("a", None, b"1")] == sender.committed

@@ -21,7 +21,7 @@ from headrace.runtime.services import RunSpec, Services
 from headrace.storage.memory import MemoryOffsetStore, MemorySettingStore
 from headrace.storage.sqlite import SqliteStorage
 from headrace.worker import DataPlane
-from headrace.worker.services import opened_services
+from headrace.worker.services import Opening, imported_offsets, opened_services
 from runtime.desk import SPEC, Desk, FakeEngine
 
 FILE = SourcePartition(filename="a")
@@ -232,13 +232,15 @@ def test_a_workers_key_brings_the_offsets_into_its_state_file(opened: ExitStack,
     )
     storage = SqliteStorage(tmp_path / "state.db")
     opened.callback(storage.close)
-    opened_services(
-        config,
-        storage,
+    opening = Opening(
+        config=config,
         group_id="g",
         worker_id="w",
+        configs=storage.configs,
+        statuses=storage.statuses,
         emit=lambda _: None,
         data_plane=DataPlane.of(FakeEngine(lambda *_: None)),
         close_later=opened.callback,
     )
+    imported_offsets(opening, opened_services(opening, storage.offsets), storage.settings)
     assert 7 == position(storage.offsets, "c")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import socket
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from headrace.config.worker_config import WorkerConfig
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.requests import CreateRequest
 from headrace.observe import log_format
 from headrace.observe.log_format import LogForm
@@ -18,7 +20,7 @@ from headrace.offsets.store import LockedOffsetStore
 from headrace.plugins import validated_connectors
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.sqlite import SqliteStorage
-from headrace.worker import running, serving
+from headrace.worker import running, serving, standalone
 from headrace.worker import services as foundation
 from waiting import until
 
@@ -128,7 +130,44 @@ def test_a_broker_that_is_not_there_is_named_with_the_reason(tmp_path: Path) -> 
 
     assert told.startswith("Kafka at 127.0.0.1:9 was not reached: ")
     assert "Connection refused" in told
-    assert "Gave up after 0.3 s (headrace.start.deadline.ms)." in told
+    assert "Tried for 0.3 s (headrace.start.deadline.ms)." in told
+
+
+def test_what_a_late_start_has_opened_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its channel has a port of its own; and the log does not fill up while it is tried."""
+    fails = iter([RetriableError("The import waits."), None])
+
+    def import_java_offsets(*_: object) -> None:
+        error = next(fails)
+        if error is not None:
+            raise error
+
+    def reach_kafka(_: object, report: Callable[[str], None]) -> str:
+        report("Waiting for Kafka")
+        return "k"
+
+    monkeypatch.setattr(foundation, "import_java_offsets", import_java_offsets)
+    monkeypatch.setattr(standalone, "reach_kafka", reach_kafka)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config = WorkerConfig.parse(
+        NOWHERE
+        | {
+            "exactly.once.source.support": "disabled",
+            "offset.storage.file.filename": "any",
+            "headrace.channel.listener": f"127.0.0.1:{port}",
+        }
+    )
+    with serving(
+        config, state_file=tmp_path / "s.db", emit=lambda _: None, retries_start=True
+    ) as herder:
+        herder.start()
+        herder.ready()
+        until(lambda: herder.is_open)
+
+    assert 1 == caplog.messages.count("Waiting for Kafka")
 
 
 def test_slots_get_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,7 @@ def _run(file: Path, workers: Sequence[FlowWorker], folder: Path | None, *, once
                 plane,
                 to_all(EventLog(_IN_BACKGROUND), start_ahead),
                 once=once,
+                retries_start=len(flows) > 1 and not once,
                 command_options=options_of(
                     file, each.worker, folder, answers=each.binding is not None
                 ),

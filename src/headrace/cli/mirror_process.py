@@ -20,6 +20,7 @@ from headrace.connect.errors import ConfigError, ConnectError
 from headrace.herder.command_line import create_or_update
 from headrace.herder.statuses import connector_snapshots
 from headrace.herder.worker_herder import WorkerHerder
+from headrace.kafka.deadline import Reminder
 from headrace.observe.counts import Counts
 from headrace.observe.events import EventListener, to_all
 from headrace.observe.log_format import naming_in_logs
@@ -95,6 +96,7 @@ def opened_flows(
 class RunningFlow:
     """One flow, on a thread of its own, until it is stopped, has failed, or is done (*once*).
 
+    With *retries_start*, one whose target is not reached in time at the start is tried again, until it gives up.
     *command_options* are those by which ``headrace offsets`` reaches its connectors, for sentences that name the command.
     """
 
@@ -105,11 +107,13 @@ class RunningFlow:
         emit: EventListener,
         *,
         once: bool,
+        retries_start: bool = False,
         command_options: str = "",
     ) -> None:
         self._flow = flow
         self._plane = plane
         self._once = once
+        self._retries_start = retries_start
         self._command_options = command_options
         self._counts = Counts()
         self._emit = to_all(emit, self._counts)
@@ -136,6 +140,12 @@ class RunningFlow:
         return not self._thread.is_alive()
 
     @property
+    def delay(self) -> Exception | None:
+        """Why its target was not reached in time, while that is tried again, and after it has given up."""
+        herder = self._herder
+        return None if herder is None else herder.delay
+
+    @property
     def failing(self) -> Sequence[str]:
         """Its connectors that do not copy everything, while it runs."""
         herder = self._herder
@@ -144,6 +154,12 @@ class RunningFlow:
     def start(self) -> None:
         """Start it, and return at once."""
         self._thread.start()
+
+    def give_up(self) -> None:
+        """Fail, if its target is being tried again after the start's deadline; otherwise nothing happens."""
+        herder = self._herder
+        if herder is not None:
+            herder.give_up()
 
     def ask_to_stop(self) -> None:
         """Ask it to end in its grace period; returns at once. Any thread may call."""
@@ -165,6 +181,8 @@ class RunningFlow:
             except Exception as error:  # noqa: BLE001 (the exit code and the log report any)
                 reason = self._reason(error)
             finally:
+                if reason is None and self.delay is not None:
+                    reason = str(self.delay)
                 self.failure = reason
                 if reason is not None:
                     self._tell_failed(reason)
@@ -191,7 +209,7 @@ class RunningFlow:
         if isinstance(error, ConnectError):
             if not self._stopping.is_set():
                 return str(error)
-            # One that is stopped before it has reached Kafka ends with an error, too.
+            # One that is stopped before it has reached Kafka ends with an error, too: a failure only if it has been late.
             _log.info("The flow %s was being stopped when it ended: %s", self.name, error)
             return None
         _log.error("The flow %s has met an error that is not expected", self.name, exc_info=error)
@@ -208,6 +226,7 @@ class RunningFlow:
             validated=connectors,
             data_plane=self._plane,
             once=self._once,
+            retries_start=self._retries_start,
             command_options=self._command_options,
         ) as herder:
             self._herder = herder
@@ -248,18 +267,25 @@ class RunningFlow:
 def run_flows(flows: Sequence[RunningFlow], is_asked_to_stop: Callable[[], bool]) -> bool:
     """Run *flows* side by side until each has ended, or the process is asked to stop; returns whether one has failed.
 
-    One that has failed, also in part, is reported again now and then while others run. Those that are stopped get their grace periods; what
-    does not end in time is left to its leases.
+    One that has failed, also in part, is reported again now and then while others run. One whose target was not reached in time is
+    tried again as long as another one runs. Those that are stopped get their grace periods; what does not end in time is
+    left to its leases.
     """
     for each in flows:
         each.start()
     try:
-        reminded = time.monotonic()
+        reminder, delays = Reminder(_REMIND_SECONDS), _Delays(flows)
+        # What has failed is logged when it does.
+        reminder.is_due(time.monotonic())
         while not is_asked_to_stop() and not all(each.has_ended for each in flows):
             # Not an event that the signal handler sets: it may interrupt this thread while it holds the event's lock.
             time.sleep(_LOOK_SECONDS)
-            if time.monotonic() - reminded >= _REMIND_SECONDS:
-                reminded = time.monotonic()
+            if all(each.has_ended or each.delay for each in flows):
+                for each in flows:
+                    each.give_up()
+                continue
+            delays.report()
+            if reminder.is_due(time.monotonic()):
                 _remind(flows)
     finally:
         for each in flows:
@@ -273,6 +299,32 @@ def run_flows(flows: Sequence[RunningFlow], is_asked_to_stop: Callable[[], bool]
                     each.name,
                 )
     return any(each.failure for each in flows)
+
+
+class _Delays:
+    """Reports which of *flows* wait for their targets after the start's deadline: at once, now and then, and at the end."""
+
+    def __init__(self, flows: Sequence[RunningFlow]) -> None:
+        self._flows = flows
+        self._late = dict[str, Reminder]()
+
+    def report(self) -> None:
+        """Log what has changed, and what lasts; called every moment."""
+        for each in self._flows:
+            if each.has_ended:
+                continue
+            delay = each.delay
+            if delay is None:
+                if self._late.pop(each.name, None):
+                    _log.info("The flow %s runs now: its target has been reached.", each.name)
+            elif self._late.setdefault(each.name, Reminder(_REMIND_SECONDS)).is_due(
+                time.monotonic()
+            ):
+                _log.error(
+                    "The flow %s does not run: %s It is tried again as long as another flow runs.",
+                    each.name,
+                    delay,
+                )
 
 
 def _remind(flows: Sequence[RunningFlow]) -> None:

@@ -212,6 +212,14 @@ class SourceTask(ABC):
         """
         return ()
 
+    def check_new_topic(self, topic: str, partition: SourcePartition | None) -> None:
+        """Refuse, by raising, that *topic*, which is missing, is created for records as ``topic.creation.*`` says.
+
+        Called before the first record is sent to a missing topic, if topics are created so. *partition* is the source
+        partition of the record, where it is known. For connectors that create topics themselves, and have to notice when one is gone;
+        by default nothing is refused. May raise :class:`~headrace.connect.errors.PartitionError`.
+        """
+
     def commit(self) -> None:
         """Called after each commit, which need not cover every record that ``poll`` returned.
 

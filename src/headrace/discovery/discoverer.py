@@ -11,14 +11,7 @@ from typing import Final, NamedTuple
 
 from headrace.connect.errors import ConfigError, ConnectError, RetriableError, TaskFailedError
 from headrace.discovery.enumerator import Comparison, PartitionEnumerator
-from headrace.discovery.findings import (
-    LOSSES,
-    Change,
-    Finding,
-    counted,
-    findings_by_topic,
-    listed,
-)
+from headrace.discovery.findings import LOSSES, Change, Finding, findings_by_topic
 from headrace.discovery.listing import MetadataSource, listing
 from headrace.discovery.offsets_initializer import (
     OffsetsInitializer,
@@ -37,6 +30,7 @@ from headrace.discovery.offsets_retriever import (
 from headrace.discovery.state import Status
 from headrace.discovery.subscribers import Growth, Subscriber
 from headrace.kafka.deadline import Clock, Deadline, Reminder
+from headrace.kafka.sentences import counted, listed
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import TopicMetadata
 

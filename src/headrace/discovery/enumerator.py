@@ -16,10 +16,11 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.discovery.findings import Change, Finding, counted, findings_by_topic, listed
+from headrace.discovery.findings import Change, Finding, findings_by_topic
 from headrace.discovery.listing import Listing, has_other_id
 from headrace.discovery.state import EnumeratorState, Kind, PartitionState, Status
 from headrace.discovery.subscribers import Growth, Subscriber
+from headrace.kafka.sentences import counted, listed
 from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from headrace.kafka.sentences import SHOWN, counted, listed
 from headrace.kafka.topic_partition import TopicPartition
-
-# A topic may have thousands of partitions, and a sentence is to be read.
-_SHOWN: Final = 10
 
 
 class Change(Enum):
@@ -51,18 +49,6 @@ def findings_by_topic(
     """One finding for each topic: how many of its partitions *says*, and the number of each with its detail."""
     for topic, of in groupby(sorted(details), key=lambda place: place.topic):
         places = [*of]
-        shown = [f"{place.partition}{details[place]}" for place in places[:_SHOWN]]
+        shown = [f"{place.partition}{details[place]}" for place in places[:SHOWN]]
         sentence = f"Of the topic {topic}, {counted(len(places), 'partition')} {says}: {listed(shown, len(places))}."
         yield Finding(change, topic, tuple(place.partition for place in places), sentence)
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 partition``, ``2 partitions``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def listed(what: Sequence[object], of: int | None = None) -> str:
-    """The first few of them, and how many there are besides."""
-    total = len(what) if of is None else of
-    shown = ", ".join(map(str, what[:_SHOWN]))
-    return shown if total <= _SHOWN else f"{shown} and {total - _SHOWN} more"

@@ -26,8 +26,8 @@ from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from headrace.connect.errors import ConfigError, TaskFailedError
-from headrace.discovery.findings import listed
 from headrace.discovery.offsets_retriever import Offsets, PartitionOffsetsRetriever
+from headrace.kafka.sentences import listed
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import EARLIEST, LATEST
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.discovery.findings import listed
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import listed
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import EARLIEST, LATEST, IsolationLevel, ListedOffset
 from headrace.kafka.wire.error_codes import Reaction

@@ -18,7 +18,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HerderParts:
-    """What a herder and its coordination share. *opening* waits for Kafka; it is called once, on a thread of its own."""
+    """What a herder and its coordination share. *opening* waits for Kafka, on a thread of its own.
+
+    It is called again after a ``RetriableError`` if starts are retried.
+    """
 
     local: LocalServices
     opening: Callable[[], KafkaServices]
@@ -40,6 +43,10 @@ class Coordination(Protocol):
 
     def ready(self) -> None:
         """Let connectors run, as soon as Kafka has been reached."""
+        ...
+
+    def give_up(self) -> None:
+        """Fail, if Kafka is being tried again after the start's deadline; otherwise nothing happens. Any thread may call."""
         ...
 
     def close(self) -> None:

@@ -128,6 +128,9 @@ class Distributed:
         """Let connectors run, as soon as they are assigned."""
         self._is_ready.set()
 
+    def give_up(self) -> None:
+        """Its start is not tried again."""
+
     def close(self) -> None:
         """Leave the group, after what runs here has ended within its grace."""
         self._is_closed = True

@@ -71,7 +71,8 @@ class LocalServices:
     """What a herder has before Kafka is reached.
 
     *grace* is how long a task may take to end, in seconds. *once* means that connectors end when everything has
-    been read, and are never restarted. *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
+    been read, and are never restarted. *retries_start* means that a start that Kafka was not reached for in time is tried again
+    until the herder is told to give up. *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
     connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
     whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
     *place* is where configurations are, in sentences.
@@ -84,6 +85,7 @@ class LocalServices:
     worker_id: str
     grace: float
     once: bool = False
+    retries_start: bool = False
     unsettled: Callable[[], Sequence[str]] = tuple
     masks_passwords: bool = False
     tracks_topics: bool = True
@@ -108,10 +110,12 @@ class KafkaReadiness:
         self._wait_seconds = wait_seconds
         self._settled = threading.Event()
         self._kafka: KafkaServices | None = None
+        self._delay: Exception | None = None
         self._failure: Exception | None = None
 
     def open(self, kafka: KafkaServices) -> None:
         """Kafka has been reached: give *kafka* to all callers."""
+        self._delay = None
         self._kafka = kafka
         self._settled.set()
 
@@ -119,6 +123,15 @@ class KafkaReadiness:
         """Kafka will not be reached: raise *failure* to all callers."""
         self._failure = failure
         self._settled.set()
+
+    def put_off(self, reason: Exception) -> None:
+        """Kafka has not been reached in time, for this *reason*, and is tried again: new callers do not wait for it."""
+        self._delay = reason
+
+    @property
+    def delay(self) -> Exception | None:
+        """Why Kafka has not been reached in time; ``None`` once it has been reached."""
+        return self._delay
 
     @property
     def failure(self) -> Exception | None:
@@ -136,14 +149,14 @@ class KafkaReadiness:
         return self._kafka
 
     def kafka(self) -> KafkaServices:
-        """The services; waits a minute for them.
+        """The services; waits a minute for them, unless the start's deadline has passed.
 
         Raises :class:`~headrace.herder.errors.ServerError` when Kafka is not reached.
         """
-        self._settled.wait(self._wait_seconds)
+        self._settled.wait(0 if self._delay else self._wait_seconds)
         if self._kafka is None:
             if isinstance(self._failure, ServerError):
                 raise ServerError(str(self._failure))
-            why = self._failure or "Kafka has not been reached yet. Retry later."
+            why = self._failure or self._delay or "Kafka has not been reached yet. Retry later."
             raise ServerError(f"The worker is still starting up: {why}")
         return self._kafka

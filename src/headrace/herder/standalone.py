@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 
+from headrace.connect.errors import RetriableError
 from headrace.herder.answers import TargetState
 from headrace.herder.coordination import HerderParts, settle_changes
+from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.observe.log_format import in_log_context
+from headrace.runtime.backoff import Backoff
 from headrace.storage.protocols import StoredConnector
 
 
@@ -20,6 +23,7 @@ class Standalone:
         self._only: Collection[str] | None = None
         self._is_ready = threading.Event()
         self._is_open = threading.Event()
+        self._is_closing = threading.Event()
 
     def begin(self, only: Collection[str] | None) -> None:
         """Load the stored connectors, or *only* these; returns before Kafka has been reached."""
@@ -39,8 +43,16 @@ class Standalone:
         """Let connectors run, as soon as Kafka has been reached."""
         self._is_ready.set()
 
+    def give_up(self) -> None:
+        """Fail, if Kafka has not been reached in time, rather than try again."""
+        reason = self._parts.kafka_readiness.delay
+        if reason is not None:
+            self._is_closing.set()
+            self._parts.kafka_readiness.refuse(reason)
+
     def close(self) -> None:
-        """Let the opening thread end."""
+        """Do not try again to reach Kafka, and let no thread wait."""
+        self._is_closing.set()
         self._is_ready.set()
 
     @property
@@ -84,7 +96,7 @@ class Standalone:
             with self._parts.stages.during(
                 "initializing and reading to the end of internal topics"
             ):
-                kafka = self._parts.opening()
+                kafka = self._opened()
                 settle_changes(self._parts.local, kafka)
         except Exception as error:  # noqa: BLE001 (requests that wait for Kafka raise it)
             self._parts.kafka_readiness.refuse(error)
@@ -97,3 +109,17 @@ class Standalone:
         self._is_ready.wait()
         self._parts.queue.post(lambda: self._parts.reconciler.opened(kafka))
         self._parts.queue.post(self._is_open.set)
+
+    def _opened(self) -> KafkaServices:
+        """What *opening* returns, which is tried again until the worker ends, if starts are retried."""
+        backoff = Backoff(self._is_closing)
+        while True:
+            try:
+                return self._parts.opening()
+            except RetriableError as error:
+                if not self._parts.local.retries_start:
+                    raise
+                self._parts.kafka_readiness.put_off(error)
+                backoff.pause()
+                if self._is_closing.is_set():
+                    raise

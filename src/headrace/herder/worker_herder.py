@@ -60,8 +60,8 @@ class WorkerHerder:
     """A :class:`~headrace.herder.protocol.Herder`. What it runs, and whether it may change the cluster, its coordination says.
 
     Connectors run after :meth:`ready`, which is called once the connectors of the command line have been
-    requested. *opening* waits for Kafka and returns the services that need it; it is called once, on a thread of
-    its own, and its owner closes what it opened. Files that placeholders refer to are checked every
+    requested. *opening* waits for Kafka and returns the services that need it; it is called on a thread of its own, again
+    after a ``RetriableError`` if starts are retried, and its owner closes what it opened. Files that placeholders refer to are checked every
     *look_seconds*. The owner of a herder calls :meth:`start`, and :meth:`close` at the end.
     """
 
@@ -136,6 +136,10 @@ class WorkerHerder:
         """Let connectors run, as soon as Kafka has been reached; called once by the owner."""
         self._coordination.ready()
 
+    def give_up(self) -> None:
+        """Fail, if Kafka is being tried again after the start's deadline; otherwise nothing happens. Any thread may call."""
+        self._coordination.give_up()
+
     def ask_to_stop(self) -> None:
         """Make :meth:`wait_for_end` stop everything and return, within moments.
 
@@ -190,6 +194,11 @@ class WorkerHerder:
         return self._kafka_readiness.failure
 
     @property
+    def delay(self) -> Exception | None:
+        """Why Kafka was not reached in time, while it is tried again."""
+        return self._kafka_readiness.delay
+
+    @property
     def is_open(self) -> bool:
         """Whether Kafka has been reached, and connectors run."""
         return self._coordination.is_open
@@ -227,9 +236,8 @@ class WorkerHerder:
                 )
         if self.is_open:
             return WorkerHealth(status=Health.HEALTHY, message=_READY)
-        return WorkerHealth(
-            status=Health.STARTING, message=_STARTING.format(self.stage() or "").strip()
-        )
+        why = self.delay or self.stage() or ""
+        return WorkerHealth(status=Health.STARTING, message=_STARTING.format(why).strip())
 
     def stage(self) -> str | None:
         """The worker's current or last operation."""

@@ -26,6 +26,7 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.errors import is_retriable, kafka_error
+from headrace.kafka.sentences import counted
 
 _STEP_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.2
@@ -76,7 +77,7 @@ def raise_refused(refused: Mapping[str, str]) -> None:
         return
     shown = [refused[name] for name in sorted(refused)[:_SHOWN]]
     more = len(refused) - len(shown)
-    rest = f" The same is so for {more} more topics." if more else ""
+    rest = f" The same is so for {counted(more, 'more topic')}." if more else ""
     raise TaskFailedError(f"{' '.join(shown)}{rest}")
 
 

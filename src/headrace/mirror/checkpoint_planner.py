@@ -14,8 +14,8 @@ from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.task import Split
-from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.sentences import counted
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.group_requests import DEAD
 from headrace.mirror.checkpoints import (

@@ -16,7 +16,7 @@ from typing import Final
 from headrace.connect.config import Problem, under
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import SettingType, parsed
-from headrace.discovery.findings import counted
+from headrace.kafka.sentences import counted
 from headrace.mirror.classes import JAVA_PACKAGE
 from headrace.mirror.client_settings import SERVERS, is_connection_key
 from headrace.mirror.filters import topic_filter

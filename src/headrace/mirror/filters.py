@@ -293,5 +293,12 @@ class CopiedTopics:
             topic
         ) == self.source and topic != self.policy.checkpoints_topic(self.source)
 
+    def is_remote(self, topic: str) -> bool:
+        """Whether *topic* of the target would be the remote one of a topic that is copied."""
+        upstream = self.policy.upstream_topic(topic)
+        return (
+            upstream is not None and self.remote_topic(upstream) == topic and self.copies(upstream)
+        )
+
     def _is_heartbeats(self, topic: str) -> bool:
         return self.has_heartbeats and self.policy.is_heartbeats_topic(topic)

@@ -13,10 +13,10 @@ from headrace.connect.errors import OffsetsError, RetriableError, TaskFailedErro
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
-from headrace.discovery.findings import counted
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import check_crc
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import counted
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
     EARLIEST,

@@ -16,10 +16,11 @@ from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartiti
 from headrace.connect.task import Split
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import PartitionEnumerator, PartitionSplit
-from headrace.discovery.findings import Change, Finding, listed
+from headrace.discovery.findings import Change, Finding
 from headrace.discovery.owners import Owners, balanced_owners
 from headrace.discovery.state import Kind
 from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.sentences import listed
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.policies import IdentityReplicationPolicy
 from headrace.mirror.positions import DISCOVERED, Flow, Position
@@ -203,16 +204,16 @@ class FlowPlanner:
         positions = {
             place: found.positions[place] for place in considered if place in found.positions
         }
-        ends = self._source.readable_ends(positions)
+        ends, silent, unreadable = self._source.readable_ends(positions)
         # An end below a position is looked into: records may be lost, or a transaction be open before a start.
         is_moved = any(end != positions[place].next for place, end in ends.items())
-        if self._has_compared and not (is_moved or self._source.refused):
-            return self._nothing()
+        if self._has_compared and not (is_moved or unreadable):
+            return _nothing(silent)
         logs = self._source.logs(positions)
         starts = {
             place: self._rules.resumed(place, positions[place], log) for place, log in logs.items()
         }
-        starts |= {place: refused(place, each) for place, each in self._source.refused.items()}
+        starts |= {place: refused(place, each) for place, each in unreadable.items()}
         changes = self._changes(splits, found, starts)
         if changes:
             return Plan(offsets=changes)
@@ -221,13 +222,9 @@ class FlowPlanner:
         self._see(are_left_out=any(place not in logs for place in going))
         copied = [place for place in going if place in logs]
         if not any(place in ends and ends[place] > positions[place].next for place in copied):
-            return self._nothing()
+            return _nothing(silent)
         self._has_shared = True
         return Plan(shares=self._shares(sorted(copied), found, slots), followed=True)
-
-    def _nothing(self) -> Plan:
-        """There is nothing to read now, as far as the source's brokers have said."""
-        return Plan(ask_again_after=_ASKED_AGAIN_AFTER if self._source.silent else None)
 
     def _stays_failed(self, place: TopicPartition) -> bool:
         """Whether *place* has failed, and is not to be looked at again yet."""
@@ -239,7 +236,7 @@ class FlowPlanner:
         splits = {split.place: split for split in self._discovered(found).unassigned()}
         gone = self._target.gone(self._copied_of(splits, found))
         splits = {place: each for place, each in splits.items() if place.topic not in gone}
-        ends = self._source.readable_ends(splits)
+        ends = self._source.readable_ends(splits).ends
         owners = balanced_owners(splits, request.slots)
         remote = self._target.existing([self._remote(place) for place in splits])
         begun = self._begun(
@@ -487,3 +484,8 @@ class FlowPlanner:
     def _remote(self, place: TopicPartition) -> TopicPartition:
         remote = self._policy.remote_topic(self._flow.source, place.topic)
         return TopicPartition(remote, place.partition)
+
+
+def _nothing(silent: Collection[TopicPartition]) -> Plan:
+    """There is nothing to read now, as far as the source's brokers have said: those of *silent* partitions have not."""
+    return Plan(ask_again_after=_ASKED_AGAIN_AFTER if silent else None)

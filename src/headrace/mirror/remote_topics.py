@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headrace.connect.errors import RetriableError
-from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import counted
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction

@@ -187,18 +187,23 @@ class MirrorSourceConnector(PlannedConnector):
     def lag(
         self, props: Mapping[str, str], offsets: Mapping[SourcePartition, SourceOffset]
     ) -> Mapping[SourcePartition, int]:
-        """The source offsets after each position, records or not."""
+        """The source offsets after each position, records or not; of one that says -1, all that the log has."""
         config, flow = MirrorSourceConfig.parse(props), Flow.of(props)
         cluster = source_cluster(config)
         try:
             logs = SourceLogs(cluster, isolation(config), seconds=_LAG_SECONDS)
             positions = stored(flow, offsets).positions
-            ends = logs.readable_ends(positions)
+            ends = logs.readable_ends(positions).ends
+            starts = {
+                **{place: each.next for place, each in positions.items() if not each.is_earliest},
+                **logs.beginnings(place for place, each in positions.items() if each.is_earliest),
+            }
         finally:
             cluster.close()
         return {
-            flow.partition(place): max(0, end - positions[place].next)
+            flow.partition(place): max(0, end - starts[place])
             for place, end in ends.items()
+            if place in starts
         }
 
     def _prepare(self, places: Sequence[TopicPartition]) -> None:

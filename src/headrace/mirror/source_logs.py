@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import counted
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
     EARLIEST,
@@ -44,11 +43,21 @@ def topics_of(
     )
 
 
+class ReadableEnds(NamedTuple):
+    """Up to where partitions can be read now: *ends* of those whose leaders have said so.
+
+    *silent* are those whose leaders do not answer now, *refused* those that no retry makes readable, with why.
+    """
+
+    ends: Mapping[TopicPartition, int]
+    silent: frozenset[TopicPartition]
+    refused: Mapping[TopicPartition, ErrorCode]
+
+
 class SourceLogs:
     """Asks the source cluster. Used by one thread; each method raises what the cluster raises.
 
-    Partitions whose leader does not answer now are left out, and logged once. After ``readable_ends`` *silent* are these, and
-    *refused* those that no retry makes readable, with why.
+    Partitions whose leader does not answer now are left out.
     """
 
     def __init__(
@@ -65,8 +74,7 @@ class SourceLogs:
         self._seconds = seconds
         self._epoch_ends = epoch_ends
         self._sleep = sleep
-        self.silent = frozenset[TopicPartition]()
-        self.refused: Mapping[TopicPartition, ErrorCode] = {}
+        self._silent = frozenset[TopicPartition]()
 
     @property
     def cluster_id(self) -> str | None:
@@ -93,23 +101,26 @@ class SourceLogs:
         found = self._cluster.known.topics.get(topic)
         return 0 if found is None else len(found.partitions)
 
-    def readable_ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Up to where each of *places* can be read now: by default the last stable offset."""
+    def readable_ends(self, places: Iterable[TopicPartition]) -> ReadableEnds:
+        """Up to where each of *places* can be read now: by default the last stable offset. Silent ones are logged once."""
         listed = self._listed(dict.fromkeys(places, LATEST), self._isolation)
         errors = {place: each.error for place, each in listed.items() if each.error is not None}
-        self.refused = {
+        refused = {
             place: error for place, error in errors.items() if error.reaction is Reaction.FAIL
         }
-        self._report_silent(errors.keys() - self.refused.keys())
-        return _offsets_in(listed)
+        silent = frozenset(errors.keys() - refused.keys())
+        self._report_silent(silent)
+        return ReadableEnds(_offsets_in(listed), silent, refused)
+
+    def beginnings(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where the log of each of *places* begins now."""
+        return self._offsets(dict.fromkeys(places, EARLIEST), IsolationLevel.READ_UNCOMMITTED)
 
     def logs(self, positions: Mapping[TopicPartition, Position]) -> dict[TopicPartition, SourceLog]:
         """The log of each partition in *positions*, for a comparison with them."""
         if not positions:
             return {}
-        beginnings = self._offsets(
-            dict.fromkeys(positions, EARLIEST), IsolationLevel.READ_UNCOMMITTED
-        )
+        beginnings = self.beginnings(positions)
         ends = self._written_ends(positions)
         known = beginnings.keys() & ends.keys()
         epochs = self._epoch_ends(
@@ -159,14 +170,14 @@ class SourceLogs:
             return {}
         return self._cluster.list_offsets(wanted, self._deadline(), isolation=isolation)
 
-    def _report_silent(self, places: AbstractSet[TopicPartition]) -> None:
-        if places - self.silent:
+    def _report_silent(self, places: frozenset[TopicPartition]) -> None:
+        if places - self._silent:
             _log.warning(
                 "The source's brokers do not say now where the logs of %s end, such as %s; copying goes on when they do.",
                 counted(len(places), "partition"),
                 min(places),
             )
-        self.silent = frozenset(places)
+        self._silent = places
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._seconds)

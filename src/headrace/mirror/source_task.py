@@ -9,7 +9,7 @@ from typing import Final
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.encoded import CopiedRun, EncodedBatches
-from headrace.connect.errors import ConnectError, PartitionError, ReplanError
+from headrace.connect.errors import ConnectError, PartitionError, ReplanError, TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import BytesRecord
 from headrace.connect.task import Offsets, SourceTask, Split
@@ -59,7 +59,7 @@ class MirrorSourceTask(SourceTask):
 
     def start(self, config: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.task.SourceTask`; connects to nothing yet."""
-        settings = MirrorSourceConfig.parse(config)
+        settings = self._settings = MirrorSourceConfig.parse(config)
         flow = Flow.of(config)
         self._how = decoding(settings)
         self._tolerates = config.get("errors.tolerance") == "all"
@@ -98,6 +98,18 @@ class MirrorSourceTask(SourceTask):
     def records_of_commit(self, copied: Sequence[CopiedRun]) -> Sequence[BytesRecord]:
         """Where the records of the commit went."""
         return self._translation.of_commit(copied)
+
+    def check_new_topic(self, topic: str, partition: SourcePartition | None) -> None:
+        """None of the flow's remote topics is created for records: one that is missing was deleted, which is the plan's matter."""
+        if any(topic == each.remote.topic for each in self._copied.values()):
+            raise ReplanError(f"The remote topic {topic} is gone from the target.")
+        if not self._settings.topics_copied.is_remote(topic):
+            return
+        told = (
+            f"The topic {topic}, as which records are written by a transformation, is missing, and topic.creation.* does not count for it: "
+            "by its name it is a remote topic of this flow, which may have been deleted. Create it, or change the transformation."
+        )
+        raise TaskFailedError(told) if partition is None else PartitionError(partition, told)
 
     def commit(self) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""

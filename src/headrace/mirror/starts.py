@@ -16,7 +16,7 @@ from uuid import UUID
 from headrace.connect.errors import PartitionError, TaskFailedError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
-from headrace.discovery.findings import counted, listed
+from headrace.kafka.sentences import counted, listed
 from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.kafka.wire.error_codes import ErrorCode
@@ -139,8 +139,14 @@ class StartRules:
                 return self._fail(place, found, "foreign")
             adopted = Position(max(entry.offset, 0))
             return Resume(adopted, f"{found} {place} is copied from that offset on.")
-        if not remote.end or remote.is_shared:
+        if not remote.end:
             return Begin()
+        if remote.is_shared:
+            return Begin(
+                f"{remote.place} has records up to offset {remote.end}, and {place} no position in the group {self.group}: each mirror "
+                "of a flow copies heartbeats, so that those may be there more than once. Set heartbeats.replication.enabled=false in all "
+                "mirrors of the flow but one."
+            )
         found = (
             f"{place} has no position in the group {self.group} on the target, and {remote.place} there has records up to "
             f"offset {remote.end}: the position has expired or was removed, or another program writes there."

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import counted
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, raise_refused
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import LATEST, Cluster, IsolationLevel

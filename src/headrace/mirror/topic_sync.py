@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from headrace.connect.errors import TaskFailedError
-from headrace.discovery.findings import counted
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import counted
 from headrace.kafka.topic_admin import TopicAdmin, raise_refused
 from headrace.kafka.wire.acls import create_acls, topic_acls
 from headrace.mirror.acl_sync import acls_missing, remote_acls

@@ -23,6 +23,7 @@ from headrace.connect.task import Offsets
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import OffsetEntry
+from headrace.kafka.sentences import counted
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.group_requests import GroupDescription, GroupMember
@@ -309,10 +310,10 @@ class _FormerOffsets:
 
     def _log(self, partitions: Sequence[SourcePartition]) -> None:
         _log.info(
-            "Connector %s: the source offsets of %d partitions move from the worker's offset store to the connector's "
+            "Connector %s: the source offsets of %s move from the worker's offset store to the connector's "
             "consumer group.",
             self._connector,
-            len(partitions),
+            counted(len(partitions), "partition"),
         )
 
 

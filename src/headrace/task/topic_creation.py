@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from headrace.connect.errors import TaskFailedError
+from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordMetadata
 from headrace.java.regex import java_regex
 from headrace.kafka.admin import CreationForbiddenError
@@ -73,6 +74,10 @@ def _number(count: int) -> str:
 class TopicAdmin(Protocol):
     """What is needed of an admin client; see :class:`~headrace.kafka.admin.KafkaAdmin`."""
 
+    def exists(self, topic: str, deadline: Deadline) -> bool:
+        """Whether a topic of that name exists and this client may see it."""
+        ...
+
     def ensure_topic(
         self,
         name: str,
@@ -89,47 +94,58 @@ class TopicAdmin(Protocol):
 class TopicCreation:
     """A ``RecordSender`` in front of *sender*; the slot's thread owns it.
 
-    Creating a topic is not part of a transaction: the topic stays when its first record is aborted. Besides what
-    *sender* raises, raises ``TaskFailedError`` for a topic that cannot be created, and ``RetriableError`` when
+    Creating a topic is not part of a transaction: the topic stays when its first record is aborted. *check* is called with
+    the name of a topic that is missing, and the source partition of the record where that is known, and raises if it must not be created.
+    Besides what *sender* and *check* raise, raises ``TaskFailedError`` for a topic that cannot be created, and ``RetriableError`` when
     Kafka does not answer.
     """
 
     def __init__(
-        self, sender: RecordSender, admin: TopicAdmin, groups: Sequence[TopicGroup]
+        self,
+        sender: RecordSender,
+        admin: TopicAdmin,
+        groups: Sequence[TopicGroup],
+        *,
+        check: Callable[[str, SourcePartition | None], None],
     ) -> None:
         self._sender = sender
         self._admin = admin
         self._groups = groups
+        self._check = check
         self._known = set[str]()
 
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*, after creating their topic if necessary."""
-        self._ensure(records.topic)
+        self._ensure(records)
         self._sender.send(records)
 
     def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
         """Like ``send``; returns each record's place in Kafka."""
-        self._ensure(records.topic)
+        self._ensure(records)
         return self._sender.send_each(records)
 
-    def _ensure(self, topic: str) -> None:
+    def _ensure(self, records: EncodedRecords) -> None:
+        topic = records.topic
         if topic in self._known:
             return
-        group = first_group(self._groups, topic)
-        if self._create(topic, group):
-            _log.info(
-                "Created topic '%s' using creation group %s: %s",
-                topic,
-                group.name,
-                group.described(topic),
-            )
+        deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+        if not self._admin.exists(topic, deadline):
+            self._check(topic, None if records.origin is None else records.origin.source)
+            group = first_group(self._groups, topic)
+            if self._create(topic, group, deadline):
+                _log.info(
+                    "Created topic '%s' using creation group %s: %s",
+                    topic,
+                    group.name,
+                    group.described(topic),
+                )
         self._known.add(topic)
 
-    def _create(self, topic: str, group: TopicGroup) -> bool:
+    def _create(self, topic: str, group: TopicGroup, deadline: Deadline) -> bool:
         try:
             return self._admin.ensure_topic(
                 topic,
-                Deadline.after(_PATIENCE_SECONDS, time.monotonic),
+                deadline,
                 partitions=group.partitions,
                 replication=group.replicas,
                 settings=group.settings,

@@ -199,7 +199,12 @@ class WorkerTask:
     def _make_writer(self, task: SourceTask, sender: Sender) -> TaskWriter:
         retrying, stored = self._retrying(), ChannelOffsets(self._client)
         pipeline = make_write_pipeline(
-            self._work, sender, self._client, self._progress, retrying=retrying
+            self._work,
+            sender,
+            self._client,
+            self._progress,
+            retrying=retrying,
+            check_new_topic=task.check_new_topic,
         )
         committer = OffsetCommitter(task, pipeline, self._lease, self._progress, stored=stored)
         return TaskWriter(task, pipeline, self._lease, committer)

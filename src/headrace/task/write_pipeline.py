@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from headrace.connect.batch import SourceBatch
 from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.partition import SourcePartition
 from headrace.connect.record import BytesRecord
 from headrace.converters import make_converter, make_header_converter
 from headrace.kafka.admin import KafkaAdmin
@@ -107,17 +109,18 @@ def make_write_pipeline(
     progress: Progress,
     *,
     retrying: RetryWithBackoff,
+    check_new_topic: Callable[[str, SourcePartition | None], None],
 ) -> WritePipeline:
     """The write pipeline for *work*, which sends by *sender*; conversions are retried by *retrying*.
 
-    The first commit interval starts here. Raises what converters raise for invalid settings.
+    *check_new_topic* is the task's. The first commit interval starts here. Raises what converters raise for invalid settings.
     """
     commits = make_commit_strategy(work, sender, client)
     forwarder = sender if isinstance(sender, GroupSender) else None
     if forwarder is not None and work.spec.errors.tolerate:
         forwarder.tolerate_refused()
     return WritePipeline(
-        sender=_record_sender(work, sender),
+        sender=_record_sender(work, sender, check_new_topic),
         forwarder=forwarder,
         commits=commits,
         tolerance=ErrorTolerance(
@@ -148,7 +151,11 @@ def _encoder(work: SlotWork, retrying: RetryWithBackoff) -> Encoder:
     )
 
 
-def _record_sender(work: SlotWork, sender: Sender) -> RecordSender:
-    if not work.spec.topic_groups:
+def _record_sender(
+    work: SlotWork, sender: Sender, check: Callable[[str, SourcePartition | None], None]
+) -> RecordSender:
+    spec = work.spec
+    if not spec.topic_groups:
         return sender
-    return TopicCreation(sender, KafkaAdmin(client_config(work.spec.admin)), work.spec.topic_groups)
+    admin = KafkaAdmin(client_config(spec.admin))
+    return TopicCreation(sender, admin, spec.topic_groups, check=check)

@@ -214,6 +214,7 @@ class _Worker:
             holds=group.holds,
         )
         services = opened_services(opening, kafka_offsets(config, config.offset_storage_topic))
+        self.closing.later(self.data_plane.close)
         changes = OffsetChanges(services, storage.changes)
         self._storage = storage
         return KafkaServices(

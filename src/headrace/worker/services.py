@@ -16,7 +16,7 @@ from functools import partial
 from headrace.config.state_file import new_identity
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
-from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import ANSWER_SECONDS, UNREACHABLE, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config, producer_config
 from headrace.kafka.deadline import Deadline
@@ -77,15 +77,18 @@ def keep_identity(config: WorkerConfig, storage: SqliteStorage, group_id: str) -
         _log.warning("%s", new_identity(config, group_id, storage.path))
 
 
-def reach_kafka(config: WorkerConfig) -> str:
-    """The cluster's id, once a broker has answered; raises ``ConnectError`` when the start's deadline has passed."""
-    deadline = Deadline.after(config.start_deadline_ms / 1e3, time.monotonic)
+def reach_kafka(config: WorkerConfig, report: Callable[[str], None] = _log.warning) -> str:
+    """The cluster's id, once a broker has answered; until then *report* is called with a sentence now and then.
+
+    Raises :class:`~headrace.connect.errors.RetriableError` when the start's deadline has passed.
+    """
+    seconds = config.start_deadline_ms / 1e3
+    deadline = Deadline.after(seconds, time.monotonic)
     try:
-        return wait_for_kafka(client_config(config.connection()), deadline, _log.warning)
+        return wait_for_kafka(client_config(config.connection()), deadline, report)
     except RetriableError as error:
-        seconds = config.start_deadline_ms / 1e3
-        raise ConnectError(
-            f"{error} Gave up after {seconds:g} s (headrace.start.deadline.ms)."
+        raise RetriableError(
+            f"{error} Tried for {seconds:g} s (headrace.start.deadline.ms)."
         ) from error
 
 
@@ -231,7 +234,13 @@ class Closing:
         """The end."""
         with self._lock:
             self._is_closed = True
-        self._opened.close()
+        self.close_opened()
+
+    def close_opened(self) -> None:
+        """Close what was opened by an attempt that has failed; another one may follow."""
+        with self._lock:
+            opened = self._opened.pop_all()
+        opened.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +263,7 @@ class Opening:
 
 
 def opened_services(opening: Opening, store: OffsetRecordStore) -> Services:
-    """The *store* of offsets, the channel and the data plane, opened in this order once Kafka has answered.
+    """The *store* of offsets and the channel, opened in this order once Kafka has answered, with the data plane.
 
     Raises :class:`~headrace.connect.errors.ConnectError` when one of them cannot be opened.
     """
@@ -267,7 +276,6 @@ def opened_services(opening: Opening, store: OffsetRecordStore) -> Services:
     close_later(stores.close)
     channel = channel_for(config, stores, opening.holds)
     close_later(channel.close)
-    close_later(data_plane.close)
     return Services(
         engine=data_plane.engine,
         channel=channel,

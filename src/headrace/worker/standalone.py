@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -36,6 +37,8 @@ from headrace.worker.services import (
     timing,
 )
 
+_log = logging.getLogger(__name__)
+
 
 @contextmanager
 def serving(  # noqa: PLR0913 - each caller leaves out what the other one gives
@@ -47,12 +50,14 @@ def serving(  # noqa: PLR0913 - each caller leaves out what the other one gives
     validated: Sequence[ValidatedConnector] = (),
     data_plane: DataPlane | None = None,
     once: bool = False,
+    retries_start: bool = False,
     command_options: str = "",
 ) -> Generator[WorkerHerder]:
     """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
 
     Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *data_plane*, connectors run
-    on Spark. With *once*, they end when everything has been read. *worker_id* is the worker's name in statuses, and
+    on Spark. With *once*, they end when everything has been read. With *retries_start*, Kafka is tried again after the
+    start's deadline, until the herder is told to give up. *worker_id* is the worker's name in statuses, and
     *command_options* are those by which ``headrace`` commands reach it. *validated* are connectors that will be requested, and whose warnings have been logged. A caller that has already opened the state
     file passes its storage, and closes it.
     Raises :class:`~headrace.connect.errors.ConfigError` when another process has the state file.
@@ -70,6 +75,7 @@ def serving(  # noqa: PLR0913 - each caller leaves out what the other one gives
             data_plane=data_plane or DataPlane.of(lazy_engine(config)),
             validated=validated,
             once=once,
+            retries_start=retries_start,
             command_options=command_options,
         ).herder(opened)
 
@@ -148,6 +154,7 @@ class _Worker:
     data_plane: DataPlane
     validated: Sequence[ValidatedConnector] = ()
     once: bool = False
+    retries_start: bool = False
     command_options: str = ""
     stores_connectors: bool = True
 
@@ -182,6 +189,7 @@ class _Worker:
             worker_id=self.worker_id,
             grace=timing(config).grace,
             once=self.once,
+            retries_start=self.retries_start,
             masks_passwords=config.rest_mask_passwords,
             tracks_topics=config.topic_tracking_enable,
             may_reset_topics=config.topic_tracking_allow_reset,
@@ -206,7 +214,10 @@ def _unsettled(storage: SqliteStorage) -> list[str]:
 
 
 class KafkaOpening:
-    """Opens the services that need Kafka, on a thread that waits for it; closed by the thread that ends the worker."""
+    """Opens the services that need Kafka, on a thread that waits for it; closed by the thread that ends the worker.
+
+    An attempt that has failed may be followed by another one.
+    """
 
     def __init__(
         self,
@@ -227,10 +238,23 @@ class KafkaOpening:
         self._data_plane = data_plane
         self._command_options = command_options
         self._closing = Closing()
+        # A cluster may be away for days: the first attempt says so every few seconds.
+        self._report = _log.warning
 
     def open(self) -> KafkaServices:
-        """Wait for Kafka, and open everything; raises ``ConnectError`` when Kafka is not reached in time."""
-        cluster_id = reach_kafka(self._config)
+        """Wait for Kafka, and open everything.
+
+        Raises ``RetriableError`` when Kafka is not reached in time, and other errors that another attempt cannot resolve.
+        """
+        try:
+            return self._all_opened()
+        except Exception:
+            self._report = _log.debug
+            self._closing.close_opened()
+            raise
+
+    def _all_opened(self) -> KafkaServices:
+        cluster_id = reach_kafka(self._config, self._report)
         keep_identity(self._config, self._storage, self._group_id)
         opening = Opening(
             config=self._config,
@@ -244,6 +268,8 @@ class KafkaOpening:
         )
         store = offset_store(self._config, self._group_id, self._storage)
         services = opened_services(opening, store)
+        # Not closed by an attempt that fails: a data plane that was closed never starts.
+        self._closing.later(self._data_plane.close)
         imported_offsets(opening, services, self._storage.settings)
         changes = OffsetChanges(services, self._storage.changes)
         ready = replace(

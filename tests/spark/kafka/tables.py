@@ -55,9 +55,9 @@ class Topics:
         self.admin.delete_topics([topic])[topic].result()
         until(lambda: topic not in self.admin.list_topics(timeout=10).topics)
 
-    def delete_records(self, topic: str, before: int) -> None:
-        """As retention does it: the log of partition 0 then begins at the offset *before*."""
-        (done,) = self.admin.delete_records([TopicPartition(topic, 0, before)]).values()
+    def delete_records(self, topic: str, before: int, partition: int = 0) -> None:
+        """As retention does it: the log of the partition then begins at the offset *before*."""
+        (done,) = self.admin.delete_records([TopicPartition(topic, partition, before)]).values()
         done.result()
 
     def values(self, topic: str, number: int, partition: int = 0) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import selectors
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -20,6 +20,7 @@ from headrace.kafka.batches.headers import (
     next_offset,
 )
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import listed
 from headrace.kafka.topic_partition import TopicPartition, topic_id_text
 from headrace.kafka.wire.cluster import (
     EARLIEST,
@@ -623,14 +624,11 @@ class Fetcher:
         by_reason = defaultdict[str, list[TopicPartition]](list)
         for place, reason in self._failures.items():
             by_reason[reason.rstrip(".")].append(place)
-        said = [f"{_first_of(places)}: {reason}" for reason, places in by_reason.items()]
-        raise RetriableError(f"Nothing could be fetched in time ({_first_of(said, '; ')}).")
-
-
-def _first_of(what: Sequence[object], separator: str = ", ") -> str:
-    more = len(what) - _NAMED
-    shown = separator.join(map(str, what[:_NAMED]))
-    return f"{shown} and {more} more" if more > 0 else shown
+        reasons = [
+            f"{listed(places, most=_NAMED)}: {reason}" for reason, places in by_reason.items()
+        ]
+        said = listed(reasons, most=_NAMED, separator="; ")
+        raise RetriableError(f"Nothing could be fetched in time ({said}).")
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,6 @@ from typing import Any, Final
 from headrace.connect.errors import RetriableError
 from headrace.discovery.discoverer import Discovery, PartitionDiscoverer
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
-from headrace.discovery.findings import counted
 from headrace.discovery.offsets_retriever import (
     Offsets,
     PartitionOffsetsRetriever,
@@ -21,6 +20,7 @@ from headrace.discovery.offsets_retriever import (
 )
 from headrace.discovery.state import EnumeratorState
 from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.sentences import counted
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.spark.kafka.discovering import discoverer_of, offsets_of
 from headrace.spark.kafka.options import KafkaSourceOptions

@@ -13,8 +13,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from headrace.connect.errors import RetriableError
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
-from headrace.discovery.findings import listed
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sentences import listed
 from headrace.spark.kafka.discovering import discoverer_of
 from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.planning import OffsetRange

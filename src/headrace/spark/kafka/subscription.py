@@ -10,7 +10,6 @@ from typing import Final, TypeVar, cast
 
 from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.discovery.enumerator import DiscoveryPolicies
-from headrace.discovery.findings import listed
 from headrace.discovery.offsets_initializer import (
     COMMITTED,
     LATEST,
@@ -30,6 +29,7 @@ from headrace.discovery.subscribers import (
     TopicPatternSubscriber,
     subscriber,
 )
+from headrace.kafka.sentences import listed
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.spark.kafka.data_source import WHERE
 from headrace.spark.kafka.options import ENDS, KafkaSourceOptions, kafka_source_options
