@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import signal
 import subprocess
@@ -14,13 +16,13 @@ from typing import Any
 
 import httpx
 
+from end_to_end import dying_worker
 from headrace.broker.broker import free_port
 from headrace.broker.folder import as_text
 from judges.connect_worker import java_command
 from waiting import until
 
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
-_PROGRAM = Path(__file__).with_name("group_worker.py")
 # Java's start and a session that has to end take most of it.
 SECONDS = 120.0
 _END_SECONDS = 40.0
@@ -120,15 +122,29 @@ class Workers:
     @contextmanager
     def ours(self) -> Generator[RunningWorker]:
         """Ours, killed at the end unless it has ended."""
-        with self._running([sys.executable, str(_PROGRAM), "worker", str(self.file)]) as worker:
+        command = [sys.executable, dying_worker.__file__, "worker", str(self.file)]
+        with self._running(command) as worker:
             yield worker
+
+    def checked(self) -> dict[str, Any]:
+        """What `headrace takeover --check` says."""
+        command = [sys.executable, "-m", "headrace", "takeover", "--check", "--json"]
+        done = subprocess.run([*command, str(self.file)], capture_output=True, check=False)
+        assert done.returncode in (0, 1), done.stderr.decode()
+        return json.loads(done.stdout)
 
     @contextmanager
     def _running(self, command: list[str]) -> Generator[RunningWorker]:
         self._count += 1
         log = self.folder / f"output-{self._count}.log"
         with log.open("wb") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                command,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # There is no such file, so ours does not end itself.
+                env={**os.environ, dying_worker.CHOSEN: str(self.folder / "never")},
+            )
         try:
             with httpx.Client(base_url=self.address, timeout=60) as http:
                 yield RunningWorker(process, log, http)

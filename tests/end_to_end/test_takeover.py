@@ -119,9 +119,11 @@ def test_over_and_back(
     group = Group(bootstrap, tmp_path / "group", exactly_once)
     with group.workers.java() as java:
         _begun(group, java)
+        assert len(group.workers.checked()["group"]["members"]) == 1
         group.write("running")
         java.end(end)
     before = group.records("config")
+    _foreseen(group)
     with group.workers.ours() as ours:
         _gone_on(group, ours)
         group.write("running")
@@ -153,6 +155,18 @@ def _begun(group: Group, java: RunningWorker) -> None:
     java.wait_for(lambda: ["STOPPED"] == java.states("stopped"))
     for name in ("paused", "stopped"):
         group.write(name)
+
+
+def _foreseen(group: Group) -> None:
+    """What will become of the connectors is told, and nothing is written for it."""
+    found = {each["name"]: each for each in group.workers.checked()["connectors"]}
+    then = {name: each["then"] for name, each in found.items()}
+    states = {"running": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED"}
+    assert {**states, "sink": "FAILED", "unknown": "FAILED"} == then
+    assert _SINK in "".join(found["sink"]["problems"])
+    assert [each["partition"] for each in found["paused"]["offsets"]] == [
+        {"filename": str(group.file("paused"))}
+    ]
 
 
 def _gone_on(group: Group, ours: RunningWorker) -> None:
