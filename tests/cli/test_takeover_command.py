@@ -74,6 +74,11 @@ class Group:
         arguments = ["takeover", "--check", *options, str(self.file)]
         return CliRunner().invoke(commands, arguments, standalone_mode=False)
 
+    def settle(self) -> Result:
+        """Have it write."""
+        arguments = ["takeover", "--settle", str(self.file)]
+        return CliRunner().invoke(commands, arguments, standalone_mode=False)
+
     def found(self) -> dict[str, Any]:
         """What it answers a program."""
         return json.loads(self.check("--json").stdout)
@@ -168,6 +173,14 @@ def test_an_offset_that_was_not_committed_is_told(group: Group) -> None:
     assert by_offset['{"offset": 1}']["other_key"] is True
     assert 'takes {"position":20}, which was not committed' in group.check().output
 
+    assert "Offsets written again: 2." in group.settle().output
+
+    offsets = [each for connector in group.found()["connectors"] for each in connector["offsets"]]
+    assert [None, None] == [each["aborted"] for each in offsets]
+    assert [False, False] == [each["other_key"] for each in offsets]
+    assert {"10", "1"} == {str(*each["offset"].values()) for each in offsets}
+    assert "Offsets written again: 0." in group.settle().output
+
 
 def test_a_topic_that_cannot_be_used_is_told(group: Group) -> None:
     """In the words in which a worker would refuse it."""
@@ -193,5 +206,7 @@ def test_members_are_in_the_way(group: Group) -> None:
         assert 1 == told.return_value
         assert "Stop these workers first" in told.output
         assert "still" in told.output
+        refused = group.settle()
+        assert "Stop them first" in str(refused.exception)
     finally:
         consumer.close()

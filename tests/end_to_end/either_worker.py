@@ -128,7 +128,14 @@ class Workers:
 
     def checked(self) -> dict[str, Any]:
         """What `headrace takeover --check` says."""
-        command = [sys.executable, "-m", "headrace", "takeover", "--check", "--json"]
+        return self._takeover("--check")
+
+    def settle(self) -> None:
+        """Have `headrace takeover --settle` write what a Java worker would not find."""
+        self._takeover("--settle")
+
+    def _takeover(self, what: str) -> dict[str, Any]:
+        command = [sys.executable, "-m", "headrace", "takeover", what, "--json"]
         done = subprocess.run([*command, str(self.file)], capture_output=True, check=False)
         assert done.returncode in (0, 1), done.stderr.decode()
         return json.loads(done.stdout)

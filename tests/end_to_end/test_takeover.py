@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 
 from end_to_end.committed_messages import messages
 from end_to_end.either_worker import RunningWorker, Workers
+from headrace.offsets.codec import encoded_key, encoded_value
 from headrace.testing.judge import judged
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -93,6 +94,19 @@ class Group:
         producer.produce(f"{self.name}-config", value, b"connector-unknown")
         assert not producer.flush(30)
 
+    def abort_offset(self, connector: str) -> None:
+        """Have the offset behind all lines of its file written, and not committed."""
+        file = self.file(connector)
+        writer = {"bootstrap.servers": self.bootstrap, "transactional.id": self.name}
+        producer = Producer({**writer, "partitioner": "murmur2_random"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        key = encoded_key(connector, {"filename": str(file)})
+        value = encoded_value({"position": file.stat().st_size})
+        producer.produce(f"{self.name}-offset", value, key)
+        producer.flush(30)
+        producer.abort_transaction(30)
+
     def wait_for_all(self, worker: RunningWorker, connector: str) -> None:
         """Return when the connector has committed what lies in its file."""
         size = self.file(connector).stat().st_size
@@ -137,6 +151,48 @@ def test_over_and_back(
         assert (found.lost, found.foreign) == (0, 0), name
         if exactly_once or end is signal.SIGTERM:
             assert found.twice == 0, name
+
+
+def test_made_here(bootstrap: str, tmp_path: Path) -> None:
+    """What our worker has stored is what Kafka Connect's would have: it goes on, and stores no task again."""
+    group = Group(bootstrap, tmp_path / "group", exactly_once=True)
+    names = {"whole": _SOURCE, "alias": "FileStreamSource"}
+    with group.workers.ours() as ours:
+        for name, class_name in names.items():
+            group.write(name)
+            group.create(ours, name, connector_class=class_name)
+            group.wait_for_all(ours, name)
+        ours.end(signal.SIGTERM)
+    before = group.records("config")
+    with group.workers.java() as java:
+        for name in names:
+            group.write(name)
+            group.wait_for_all(java, name)
+        java.end(signal.SIGTERM)
+    added = [key for key, _ in group.records("config")[len(before) :]]
+    assert [] == [each for each in added if each.startswith(("task-", "commit-", "connector-"))]
+    for name, lines in group.written.items():
+        assert judged(bootstrap, group.topic(name), lines).exactly_once, name
+
+
+def test_an_aborted_offset_does_not_lead_java_astray(bootstrap: str, tmp_path: Path) -> None:
+    """As a slot leaves it that was killed in a transaction: without exactly-once, a Java worker would go on behind lost lines."""
+    group = Group(bootstrap, tmp_path / "group", exactly_once=False)
+    with group.workers.java() as java:
+        group.write("running")
+        group.create(java, "running")
+        group.wait_for_all(java, "running")
+        java.end(signal.SIGTERM)
+    group.write("running")
+    group.abort_offset("running")
+
+    group.workers.settle()
+
+    with group.workers.java() as java:
+        group.write("running")
+        group.wait_for_all(java, "running")
+        java.end(signal.SIGTERM)
+    assert judged(bootstrap, group.topic("running"), group.written["running"]).exactly_once
 
 
 def _begun(group: Group, java: RunningWorker) -> None:

@@ -21,22 +21,35 @@ from headrace.worker.takeover import (
     FoundTopic,
     Takeover,
     found_takeover,
+    settled,
 )
 
 
 @click.command()
 @click.argument("worker_config", type=click.Path(path_type=Path))
-@click.option("--check", is_flag=True, required=True, help="Look, and change nothing.")
+@click.option("--check", is_flag=True, help="Look, and change nothing.")
+@click.option(
+    "--settle",
+    is_flag=True,
+    help="Write committed offsets again that a Java worker would not find.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-def takeover(worker_config: Path, *, check: bool, as_json: bool) -> int:  # noqa: ARG001 (there is no other way yet)
+def takeover(worker_config: Path, *, check: bool, settle: bool, as_json: bool) -> int:
     """Show what a worker with WORKER_CONFIG would take over from its group.
 
     WORKER_CONFIG is that of Kafka Connect's distributed workers. The group's connectors, their states and committed offsets are
-    shown, what would keep one of them from running, the group's members, and its topics. Nothing is written, created or joined.
+    shown, what would keep one of them from running, the group's members, and its topics. With --check nothing is written, created
+    or joined.
+
+    --settle is for the way back. A Java worker without exactly-once takes the newest record of an offset, even if its transaction was
+    aborted, and finds no key whose fields are in another order than its own. Such offsets are written again, and what was found
+    before is shown. Stop the group's workers first.
 
     Ends with 1 if something is in the way: members that are still there, a topic that cannot be used, or a connector that cannot
     run.
     """
+    if check == settle:
+        raise click.UsageError("Say either --check or --settle.")
     config = checked_worker_of(
         DistributedConfig,
         read_worker_file(worker_config),
@@ -45,11 +58,14 @@ def takeover(worker_config: Path, *, check: bool, as_json: bool) -> int:  # noqa
         also=rest_problems,
     )
     found = found_takeover(config)
+    count = settled(config, found) if settle else 0
     if as_json:
         click.echo(json.dumps(_document(found), indent=2))
     else:
         for line in _lines(found):
             click.echo(line)
+    if settle and not as_json:
+        click.echo(f"Offsets written again: {count}.")
     return 0 if found.is_as_it_is else 1
 
 

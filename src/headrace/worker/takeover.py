@@ -1,4 +1,4 @@
-"""What a worker would take over from its group: read from the brokers, without writing or creating anything."""
+"""What a worker would take over from its group, read from the brokers; and offsets made safe for a Java worker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headrace.storage.protocols import StoredConnector
 from headrace.storage.status_topic import StatusTopic
 from headrace.storage.topic_records import UnreadableRecordError
 from headrace.worker.distributed import group_topics
-from headrace.worker.services import reach_kafka
+from headrace.worker.services import kafka_offsets, reach_kafka
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,11 @@ class FoundOffset:
     offset: SourceOffset | None
     aborted: SourceOffset | None = None
     other_key: bool = False
+
+    @property
+    def is_unsafe(self) -> bool:
+        """Whether a Java worker may go on from elsewhere."""
+        return self.aborted is not None or self.other_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +93,25 @@ class Takeover:
         return not (
             self.group.members or problems or any(each.problems for each in self.connectors)
         )
+
+
+def settled(config: DistributedConfig, found: Takeover) -> int:
+    """Write the offsets of *found* again that a Java worker would not find as they are; returns how many.
+
+    Raises ``ConnectError`` while the group has members, which may write meanwhile, and when Kafka does not take them in time.
+    """
+    if found.group.members:
+        raise ConnectError(
+            f"The group {config.group_id!r} has members, which may commit offsets meanwhile. Stop them first."
+        )
+    count = 0
+    with closing(kafka_offsets(config, config.offset_storage_topic)) as store:
+        for connector in found.connectors:
+            unsafe = {each.partition: each.offset for each in connector.offsets if each.is_unsafe}
+            if unsafe:
+                store.put(connector.name, unsafe)
+                count += len(unsafe)
+    return count
 
 
 def found_takeover(config: DistributedConfig) -> Takeover:
