@@ -139,6 +139,40 @@ def test_all_problems_are_reported_together(tmp_path: Path):
     assert {"tasks.max", "A->B.topics"} == problems(tmp_path, props).keys()
 
 
+WRONG_VALUES = {
+    "offset.lag.max": "-5",
+    "refresh.topics.interval.seconds": "0",
+    "replication.factor": "0",
+    "A->B.mirror.start": "yesterday",
+}
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        {"mirror.on.lots": "fail"},
+        {"emit.heartbeats.enabled": "perhaps"},
+        {"A->B.replication.policy.separator": "/"},
+        {"B.headrace.slots": "4"},
+        {"headrace.lease.ms": "soon", "B.offset.flush.interval.ms": "-1"},
+        {"B.bootstrap.servers": "b"},
+        {"B.bootstrap.servers": ""},
+        {"B.security.protocol": "TLS"},
+        {"tasks.max": "0", "A.security.protocol": "TLS"},
+        {"transforms": "one", "transforms.one.type": "Nowhere"},
+        {"A->B.topics": "(", "A.bootstrap.servers": "a"},
+        {"A->B.listeners": "what"},
+    ],
+)
+def test_no_problem_hides_those_of_other_values(tmp_path: Path, earlier: dict[str, str]):
+    """Whichever is found first; each is told once."""
+    with pytest.raises(ConfigError) as raised:
+        workers(tmp_path, {**FILE, **earlier, **WRONG_VALUES})
+
+    found = [key for key, _ in raised.value.problems]
+    assert sorted(found) == sorted({*earlier, *WRONG_VALUES} - {"transforms"})
+
+
 def test_a_misspelt_key_is_refused_or_warned_of(tmp_path: Path):
     """Refused where it is the mirror's own: no file of MirrorMaker has that."""
     file = read(tmp_path, {**FILE, "A->B.topics.exlude": "x"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,11 @@ from confluent_kafka.admin import (
 from doubles.puppets import PLANNED, reading
 from end_to_end.live import Life, numbers
 from headrace.broker import Broker
+from headrace.config.internal_topics import CONFIGS
+from headrace.connect.errors import ConfigError
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.client_config import client_config
+from headrace.kafka.deadline import Deadline
 from headrace.observe.events import MicroBatchStarted
 
 pytestmark = pytest.mark.broker
@@ -115,6 +122,26 @@ def test_the_right_to_create_is_not_needed_for_a_topic_that_is_there(life: Life)
     assert {} == life.run_once()
 
     assert numbers(10) == life.values(topic)
+
+
+def test_an_internal_topic_whose_settings_may_not_be_read_will_do(
+    asking_broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Kafka Connect: the rights to read and write it are enough."""
+    topic = f"internal-{uuid.uuid4().hex[:8]}"
+    settings = {"bootstrap.servers": asking_broker.bootstrap}
+    owner = AdminClient(settings)
+    owner.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    admin = KafkaAdmin(client_config(settings))
+    wanted = CONFIGS.described({}, name=topic, partitions=1, replication=1)
+    with pytest.raises(ConfigError, match=r"'cleanup\.policy=delete'"):
+        admin.ensure_compacted_topic(wanted, Deadline.after(20))
+
+    forbid(asking_broker.bootstrap, AclOperation.DESCRIBE_CONFIGS, topic=topic)
+    with caplog.at_level(logging.INFO):
+        assert not admin.ensure_compacted_topic(wanted, Deadline.after(20))
+
+    assert f"Unable to use admin client to verify the cleanup policy of '{topic}'" in caplog.text
 
 
 def grant(

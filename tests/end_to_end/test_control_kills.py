@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 import pytest
 
 from end_to_end.dying import DyingWorker, Seen, initial
@@ -144,10 +145,10 @@ def settled(worker: DyingWorker, name: str, wanted: Seen) -> bool:
     """Whether the connector has come to its new state; not yet when the worker is dying."""
     try:
         return wanted == worker.seen(name)
-    except Exception:
-        if worker.is_dead:
-            return True
-        raise
+    except httpx.TransportError:
+        # Its connections end a moment before its process does.
+        until(lambda: worker.is_dead, seconds=5)
+        return True
 
 
 @pytest.mark.sampled(1)
@@ -199,7 +200,7 @@ def has(worker: DyingWorker, name: str) -> bool:
     """Whether the worker says that it has the connector."""
     try:
         return name in worker.ask("GET", "/connectors").json()
-    except Exception:
-        if worker.is_dead:
-            return False
-        raise
+    except httpx.TransportError:
+        # Its connections end a moment before its process does.
+        until(lambda: worker.is_dead, seconds=5)
+        return False

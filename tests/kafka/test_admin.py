@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import chain, repeat
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
@@ -16,6 +19,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import EncodedRecords
+from headrace.kafka.topic_admin import TopicAdmin
 from waiting import until
 
 pytestmark = pytest.mark.broker
@@ -25,6 +29,12 @@ pytestmark = pytest.mark.broker
 def kafka_admin(bootstrap: str) -> KafkaAdmin:
     """An admin client of the shared broker."""
     return KafkaAdmin(client_config({"bootstrap.servers": bootstrap}))
+
+
+@pytest.fixture
+def topic_admin(bootstrap: str) -> TopicAdmin:
+    """One that also changes topics."""
+    return TopicAdmin(client_config({"bootstrap.servers": bootstrap}))
 
 
 def test_a_compacted_topic_is_made_once(kafka_admin: KafkaAdmin, compacted_topic: str) -> None:
@@ -49,25 +59,133 @@ def test_a_topic_that_forgets_is_refused(kafka_admin: KafkaAdmin, new_topic: str
     )
 
 
-def test_a_topic_in_whose_order_much_lies_has_one_partition(
-    kafka_admin: KafkaAdmin, compacted_topic: str
+def internal(name: str, **given: object) -> CompactedTopic:
+    """The topic of connectors' configurations."""
+    return replace(
+        CompactedTopic(
+            name=name,
+            partitions=1,
+            replication=1,
+            setting="config.storage.topic",
+            keeps="connector configurations",
+            is_single=True,
+        ),
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def test_an_internal_topic_gets_its_settings_and_is_compacted_whatever_they_say(
+    topic_admin: TopicAdmin, new_topic: str
 ) -> None:
-    """The sentence is Kafka Connect's."""
-    wanted = CompactedTopic(
-        name=compacted_topic,
-        setting="config.storage.topic",
-        keeps="connector configurations",
-        order=True,
+    """One of them that brokers do not know is refused with its name."""
+    settings = {"cleanup.policy": "delete", "segment.bytes": "2097152"}
+    topic = internal(f"{new_topic}-internal", settings=settings)
+
+    assert topic_admin.ensure_compacted_topic(topic, Deadline.after(20))
+    assert not topic_admin.ensure_compacted_topic(topic, Deadline.after(20))
+    found = topic_admin.topic_configs([topic.name], Deadline.after(10)).found[topic.name]
+    assert ("compact", "2097152") == (found["cleanup.policy"].value, found["segment.bytes"].value)
+    assert [0] == topic_admin.partitions(topic.name, Deadline.after(10))
+    wrong = internal(f"{new_topic}-wrong", settings={"segment.bites": "1"})
+    with pytest.raises(TaskFailedError, match=r"segment\.bites"):
+        topic_admin.ensure_compacted_topic(wrong, Deadline.after(20))
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete", "delete,compact"])
+def test_a_topic_of_which_others_change_the_policy_fails_the_next_check(
+    topic_admin: TopicAdmin, new_topic: str, policy: str
+) -> None:
+    """In Kafka Connect's words, until it is compacted again."""
+    topic = internal(f"{new_topic}-checked")
+    topic_admin.ensure_compacted_topic(topic, Deadline.after(20))
+    topic_admin.check_compacted_topic(topic, Deadline.after(10))
+
+    topic_admin.set_topic_configs({topic.name: {"cleanup.policy": policy}}, Deadline.after(10))
+    until(lambda: refusal(topic_admin, topic))
+    shown = "delete" if policy == "delete" else "compact,delete"
+    assert refusal(topic_admin, topic) == (
+        f"Topic '{topic.name}' supplied via the 'config.storage.topic' property is required to have "
+        "'cleanup.policy=compact' to guarantee consistency and durability of connector configurations, but found the topic "
+        f"currently has 'cleanup.policy={shown}'. Continuing would likely result in eventually losing connector "
+        "configurations and problems restarting this Connect cluster in the future. Change the 'config.storage.topic' property "
+        "in the Connect worker configurations to use a topic with 'cleanup.policy=compact'."
     )
 
-    with pytest.raises(ConfigError) as caught:
-        kafka_admin.ensure_compacted_topic(wanted, Deadline.after(10))
+    topic_admin.set_topic_configs({topic.name: {"cleanup.policy": "compact"}}, Deadline.after(10))
+    until(lambda: refusal(topic_admin, topic) is None)
 
-    sentence = (
-        f"Topic '{compacted_topic}' supplied via the 'config.storage.topic' property is required to have a single partition in "
-        "order to guarantee consistency of connector configurations, but found 3 partitions."
+
+def refusal(admin: KafkaAdmin, topic: CompactedTopic) -> str | None:
+    """What a check finds."""
+    try:
+        admin.check_compacted_topic(topic, Deadline.after(10))
+    except ConfigError as error:
+        [(key, sentence)] = error.problems
+        assert topic.setting == key
+        return sentence
+    return None
+
+
+def test_a_topic_of_configurations_has_one_partition(
+    topic_admin: TopicAdmin, compacted_topic: str
+) -> None:
+    """In Kafka Connect's words; one that is made is made so, and more may be added later."""
+    with pytest.raises(ConfigError) as refused:
+        topic_admin.ensure_compacted_topic(internal(compacted_topic), Deadline.after(20))
+    [(key, sentence)] = refused.value.problems
+    assert "config.storage.topic" == key
+    assert sentence == (
+        f"Topic '{compacted_topic}' supplied via the 'config.storage.topic' property is required to have a single "
+        "partition in order to guarantee consistency of connector configurations, but found 3 partitions."
     )
-    assert [("config.storage.topic", sentence)] == list(caught.value.problems)
+
+    topic = internal(f"{compacted_topic}-single")
+    topic_admin.ensure_compacted_topic(topic, Deadline.after(20))
+    topic_admin.grow({topic.name: 2}, Deadline.after(10))
+    until(lambda: "found 2 partitions" in str(refusal(topic_admin, topic)))
+
+
+def test_a_topic_whose_settings_may_not_be_read_will_do(
+    kafka_admin: KafkaAdmin,
+    compacted_topic: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is logged, in Kafka Connect's words."""
+    denied: Future[object] = Future()
+    denied.set_exception(KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
+
+    class Denied:
+        """The client, without a right."""
+
+        def __init__(self, client: object) -> None:
+            self._client = client
+
+        def describe_configs(self, asked: list[object], **_: object) -> object:
+            """Refused."""
+            return dict.fromkeys(asked, denied)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._client, name)
+
+    monkeypatch.setattr(kafka_admin, "_client", Denied(kafka_admin._client))
+    with caplog.at_level(logging.INFO):
+        kafka_admin.ensure_compacted_topic(
+            internal(compacted_topic, is_single=False), Deadline.after(20)
+        )
+
+    [logged] = caplog.messages
+    assert logged == (
+        f"Unable to use admin client to verify the cleanup policy of '{compacted_topic}' topic is 'compact', either because "
+        "the broker is an older version or because the Kafka principal used for Connect internal topics does not have the "
+        "required permission to describe topic configurations."
+    )
+
+
+def test_a_topic_that_is_gone_fails_the_next_check(topic_admin: TopicAdmin, new_topic: str) -> None:
+    """And is not taken for one that may not be described."""
+    with pytest.raises(TaskFailedError, match=f"{new_topic}-gone"):
+        topic_admin.check_compacted_topic(internal(f"{new_topic}-gone"), Deadline.after(10))
 
 
 def test_a_plain_topic_is_made_once(kafka_admin: KafkaAdmin, new_topic: str) -> None:

@@ -82,6 +82,35 @@ def test_two_intervals_are_one_too_many():
     assert problem_keys(both) == ["partition.discovery.interval.ms"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "told"),
+    [
+        (MirrorSourceConfig, "offset.lag.max", "-5", "at least 0"),
+        (MirrorSourceConfig, "replication.factor", "0", "positive, or -1"),
+        (MirrorSourceConfig, "offset-syncs.topic.replication.factor", "-2", "positive, or -1"),
+        (MirrorSourceConfig, "mirror.offset.ranges.topic.replication.factor", "0", "positive"),
+        (MirrorSourceConfig, "refresh.topics.interval.seconds", "0", "at least 1, or negative"),
+        (MirrorSourceConfig, "sync.topic.acls.interval.seconds", "0", "at least 1, or negative"),
+        (MirrorSourceConfig, "sync.topic.configs.interval.seconds", "0", "at least 1"),
+        (MirrorCheckpointConfig, "checkpoints.topic.replication.factor", "0", "positive, or -1"),
+        (MirrorCheckpointConfig, "emit.checkpoints.interval.seconds", "0", "at least 1"),
+        (MirrorCheckpointConfig, "refresh.groups.interval.seconds", "0", "at least 1"),
+        (MirrorCheckpointConfig, "sync.group.offsets.interval.seconds", "0", "at least 1"),
+        (MirrorHeartbeatConfig, "heartbeats.topic.replication.factor", "0", "positive, or -1"),
+        (MirrorHeartbeatConfig, "emit.heartbeats.interval.seconds", "0", "at least 1"),
+    ],
+)
+def test_numbers_that_cannot_be_meant_are_refused(
+    kind: type[MirrorConnectorConfig], key: str, value: str, told: str
+):
+    """MirrorMaker fails later with most of them. -1 is the broker's default of a replication factor, and no interval."""
+    [(named, sentence)] = kind.problems({**FLOW, key: value})
+    assert key == named
+    assert f"Invalid value {value} for configuration {key}: Value must be {told}" in sentence
+    if key != "offset.lag.max":
+        assert () == kind.problems({**FLOW, key: "-1"})
+
+
 def test_losses_fail_a_partition_by_default_and_removed_topics_do_not():
     """Only a topic that was made again may be begun again."""
     config = source()
@@ -144,7 +173,7 @@ def test_what_is_disabled_has_no_interval():
     checkpoints = MirrorCheckpointConfig.parse(FLOW)
     assert checkpoints.sync_offsets_seconds is None
     assert (checkpoints.emit_seconds, checkpoints.refresh_groups_seconds) == (60.0, 600.0)
-    assert source(sync_topic_acls_interval_seconds="0").sync_acls_seconds is None
+    assert source(sync_topic_acls_interval_seconds="-1").sync_acls_seconds is None
     assert source().sync_configs_seconds == 600.0
 
 

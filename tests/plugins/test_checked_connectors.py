@@ -290,3 +290,22 @@ def test_what_sql_selects_has_a_schema(asked: str, *, is_taken: bool) -> None:
 
     with refusal:
         validated_connector(given, checked_worker(WORKER))
+
+
+def test_a_start_tells_all_that_is_wrong_at_once() -> None:
+    """With the framework's settings, with the connector's own, and with what these have in common."""
+    wrong = {
+        **PLAIN,
+        "tasks.max": "0",
+        "errors.tolerance": "some",
+        "producer.override.acks": "perhaps",
+        "transforms": "one",
+        "transforms.one.type": "Nowhere",
+        "exactly.once.support": "required",
+    }
+    worker = checked_worker({**WORKER, "exactly.once.source.support": "disabled"})
+    with pytest.raises(ConfigError) as refused:
+        validated_connector({key: wrong[key] for key in wrong if key != "file"}, worker)
+
+    named = {key for key, _ in refused.value.problems}
+    assert {*wrong} - {"connector.class", "name", "topic", "transforms", "file"} == named

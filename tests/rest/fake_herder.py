@@ -61,6 +61,11 @@ class FakeHerder:
     infos: ConfigInfos | None = None
     trace: str | None = None
     requesters: list[str | None] = field(default_factory=list)
+    caught_up: int = 0
+
+    def catch_up(self) -> None:
+        """Note it."""
+        self.caught_up += 1
 
     def server(self) -> ServerInfo:
         """See ``Herder``."""

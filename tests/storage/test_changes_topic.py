@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -161,3 +163,77 @@ def test_what_was_written_is_read(intent: Intent, config: dict[str, str | None] 
         intent = replace(intent, stored=stored)
 
     assert [intent] == topic_of(*change_entries(intent)).open_intents()
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 20), st.booleans()), max_size=30
+    ),
+    entries=st.integers(1, 3),
+    days=st.integers(1, 5),
+)
+def test_what_is_kept_is_by_connector_and_by_time(
+    steps: list[tuple[str, int, bool]], entries: int, days: int
+) -> None:
+    """Whatever clocks did: of each connector the newest, and none that is too old, unless it has not finished."""
+    keep = Retention(entries=entries, max_age=timedelta(days=days))
+    topic, kept = ChangesTopic(), dict[int, tuple[HistoryEntry, bool]]()
+    for connector, day, is_finished in steps:
+        entry = replace(ENTRY, id=topic.last + 1, connector=connector, at_ms=day * DAY_MS)
+        removed = topic.removals(entry, keep)
+        its = [number for number, (each, _) in kept.items() if each.connector == connector]
+        gone = [
+            number
+            for number, (each, is_done) in kept.items()
+            if is_done
+            and (number in [*its, entry.id][:-entries] or each.at_ms < entry.at_ms - days * DAY_MS)
+        ]
+        assert [tombstone for each in gone for tombstone in tombstones(each)] == removed
+
+        for number in gone:
+            del kept[number]
+        kept[entry.id] = replace(entry, done=is_finished), is_finished
+        finished = [state_entry(entry.id, ChangeState(None, done=True))] if is_finished else []
+        for record in (*removed, *change_entries(Intent(entry=entry)), *finished):
+            topic.apply(*record)
+
+    assert [each for each, is_done in kept.values() if not is_done] == [
+        each.entry for each in topic.open_intents()
+    ]
+    for connector in "abc":
+        expected = [each for each, _ in kept.values() if each.connector == connector]
+        assert expected[::-1] == topic.entries(connector)
+
+
+DAY_MS = 24 * 3600 * 1000
+
+
+def tombstones(number: int) -> list[tuple[bytes, None]]:
+    """Those of a change of one part."""
+    return [(f"state-{number}".encode(), None), (f"change-{number}-0".encode(), None)]
+
+
+def test_a_long_history_of_others_costs_no_question_anything() -> None:
+    """Each is looked up by its connector, and by its age."""
+    topic = ChangesTopic()
+    finished = ChangeState(None, done=True)
+    for number in range(1, 3001):
+        entry = replace(ENTRY, id=number, connector=f"c{number}", at_ms=number)
+        for record in (*change_entries(Intent(entry=entry)), state_entry(number, finished)):
+            topic.apply(*record)
+
+    looked_at = list[int]()
+    complete = ChangesTopic._complete
+
+    def counted(self: ChangesTopic, numbers: Collection[int]) -> list[Intent]:
+        looked_at.append(len(numbers))
+        return complete(self, numbers)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ChangesTopic, "_complete", counted)
+        newest = replace(ENTRY, id=3001, connector="c7", at_ms=3001)
+        assert 1 == len(topic.entries("c7"))
+        assert [] == topic.open_intents()
+        assert [] == topic.removals(newest, Retention(entries=2))
+
+    assert [1, 0, 1] == looked_at

@@ -49,16 +49,17 @@ def silent() -> Iterator[str]:
 
 
 def test_what_waits_for_the_cluster_is_reported_once(silent: str) -> None:
-    """A port that takes connections and says nothing gives no reason of its own."""
+    """A port that takes connections and says nothing."""
     reported: list[str] = []
 
     with pytest.raises(RetriableError) as caught:
         wait_for_kafka(
             client_config({"bootstrap.servers": silent}),
-            Deadline.after(0.6),
+            Deadline.after(1.2),
             reported.append,
             first_report_seconds=0.3,
         )
 
-    assert [f"Waiting for Kafka at {silent}: No broker has answered"] == reported
+    reason = f"{silent} (bootstrap.servers) did not answer in time"
+    assert [f"Waiting for Kafka at {silent}: {reason}."] == reported
     assert 1 == str(caught.value).count(UNREACHABLE)

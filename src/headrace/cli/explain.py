@@ -185,7 +185,7 @@ def _patience_seconds(config: WorkerConfig) -> float:
 def _unreached(admin: KafkaAdmin, seconds: float) -> str | None:
     try:
         admin.check_reachable(Deadline.after(seconds, time.monotonic))
-    except RetriableError as error:
+    except (RetriableError, TaskFailedError) as error:
         reason = admin.last_error or str(error)
         return f"Kafka was not reached ({reason.rstrip('.')}): the output assumes that no offsets are stored."
     return None

@@ -12,10 +12,12 @@ from typing import Final
 from headrace.config.config_files import read_worker_file, repeated_keys
 from headrace.config.providers import resolved_in
 from headrace.config.spark_cores import machine_cores
-from headrace.config.worker_config import ANYWHERE, WorkerConfig, unsupported_keys
+from headrace.config.worker_config import ANYWHERE, ROLES, WorkerConfig, unsupported_keys
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
+from headrace.mirror.client_settings import SERVERS
 from headrace.mirror.dedicated import (
+    BYTES_CONVERTER,
     HEARTBEAT_CONNECTOR,
     REST_PREFIXES,
     SOURCE_CONNECTOR,
@@ -54,10 +56,21 @@ class MirrorFile:
     def read(cls, path: Path) -> MirrorFile:
         """The file at *path*, JSON or properties.
 
-        Raises :class:`~headrace.connect.errors.ConfigError` with all that is wrong between its keys.
+        Raises :class:`~headrace.connect.errors.ConfigError` with all that is wrong between its keys, and then also with what
+        is wrong with their values.
         """
         props = read_worker_file(path)
-        config = dedicated_config(props, repeated=repeated_keys(path), where=str(path))
+
+        def of_values(config: DedicatedConfig) -> Sequence[Problem]:
+            try:
+                flow_workers(cls(path=path, props=props, config=config), config.flows)
+            except ConfigError as error:
+                return error.problems
+            return ()
+
+        config = dedicated_config(
+            props, repeated=repeated_keys(path), where=str(path), further=of_values
+        )
         return cls(path=path, props=props, config=config)
 
     def towards(self, targets: Collection[str]) -> Sequence[Flow]:
@@ -177,14 +190,10 @@ def shared_props(process: Mapping[str, str], tasks: int) -> dict[str, str]:
 
 
 def worker_props(flow: Flow, shared: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:
-    """The configuration of the worker of *flow*, and the keys that MirrorMaker takes and that are left out. Pure.
-
-    Raises :class:`~headrace.connect.errors.ConfigError` for keys that cannot be one flow's.
-    """
-    given = flow.standalone_worker
-    misplaced = [(key, _misplaced(key)) for key in given if key.startswith(_FOR_ALL)]
-    if misplaced:
-        raise ConfigError(misplaced)
+    """The configuration of the worker of *flow*, and the keys that MirrorMaker takes and that are left out. Pure."""
+    given = {
+        key: value for key, value in flow.standalone_worker.items() if not key.startswith(_FOR_ALL)
+    }
     # The connectors have the logins of both clusters from the file, where no one means to show them.
     props = {_MASKED: "true", **shared, **given}
     left_out = unsupported_keys(props)
@@ -193,41 +202,66 @@ def worker_props(flow: Flow, shared: Mapping[str, str]) -> tuple[dict[str, str],
     return {key: value for key, value in props.items() if key not in left_out}, left_out
 
 
-def _misplaced(key: str) -> str:
-    if key == _STATE_FILE:
-        return "Each flow has a state file of its own. Give the folder of all of them with --state."
-    return f"All flows of the file have it together: give {key} without a cluster's alias."
+def _misplaced(flow: Flow) -> Iterator[Problem]:
+    """The keys that cannot be one flow's."""
+    for key in flow.standalone_worker:
+        if key == _STATE_FILE:
+            told = "Each flow has a state file of its own. Give the folder of all of them with --state."
+            yield key, told
+        elif key.startswith(_FOR_ALL):
+            told = f"All flows of the file have it together: give {key} without a cluster's alias."
+            yield key, told
 
 
 def _flow_worker(
     file: MirrorFile, flow: Flow, shared: Mapping[str, str], *, once: bool
 ) -> FlowWorker:
-    with _named_as_in(file, flow):
-        props, left_out = worker_props(flow, shared)
-        answers = LISTENERS in props
+    problems = list[Problem]()
+    props, left_out = worker_props(flow, shared)
+    answers = LISTENERS in props
+    try:
         config = checked_worker(
             props,
             where=flow.name,
             folder=file.path.absolute().parent,
             also=rest_problems if answers else None,
         )
+    except ConfigError as error:
+        problems += error.problems
+        config = _as_far_as_right(props, error)
+    problems = [
+        (flow.key_in_file(key, file.props), told) for key, told in (*_misplaced(flow), *problems)
+    ]
     if left_out:
         named = ", ".join(sorted(flow.key_in_file(key, file.props) for key in left_out))
         _log.warning("%s: left out, as there is no distributed worker here: %s", flow.name, named)
     connectors = list[ValidatedConnector]()
-    problems = list[Problem]()
     for _, given in _active(flow, once=once):
         try:
             with _named_as_in(file, flow):
                 connectors.append(_connector(given, config))
         except ConfigError as error:
-            problems += error.problems
+            known = dict(problems)
+            problems += (each for each in error.problems if each[0] not in known)
     if problems:
         raise ConfigError(problems)
     for made in connectors:
         for warning in made.warnings:
             _log.warning("%s, %s: %s", flow.name, made.name, warning)
     return FlowWorker(flow=flow, config=config, connectors=connectors, answers=answers)
+
+
+def _as_far_as_right(props: Mapping[str, str], error: ConfigError) -> WorkerConfig:
+    """What is left of the worker's *props* without the wrong ones, so that its connectors can be checked, too."""
+    wrong = {key for key, _ in error.problems}
+    usable = {
+        key: value
+        for key, value in props.items()
+        # Clients' own servers would be compared with the worker's, which may be what is wrong.
+        if not (key in wrong or key.endswith(f".{SERVERS}"))
+    }
+    converters = {f"{role}.converter": BYTES_CONVERTER for role in ROLES}
+    return WorkerConfig.parse({**converters, **resolved_in(usable, usable).props()})
 
 
 @contextmanager

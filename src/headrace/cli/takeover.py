@@ -108,7 +108,12 @@ def _group(found: Takeover) -> str:
 def _topic_row(topic: FoundTopic) -> list[str]:
     if not topic.partitions:
         return [topic.name, "-", "will be created", topic.setting]
-    return [topic.name, str(topic.partitions), topic.policy or "not known", topic.setting]
+    return [
+        topic.name,
+        str(topic.partitions),
+        ",".join(topic.policies) or "not known",
+        topic.setting,
+    ]
 
 
 def _connector_row(connector: FoundConnector) -> list[str]:
@@ -152,7 +157,7 @@ def _document(found: Takeover) -> dict[str, object]:
                 "name": each.name,
                 "setting": each.setting,
                 "partitions": each.partitions,
-                "cleanup_policy": each.policy,
+                "cleanup_policy": ",".join(each.policies) or None,
                 "problem": each.problem,
             }
             for each in found.topics

@@ -140,7 +140,10 @@ def worker_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator
     """
     distributed = [each for each in DISTRIBUTED_TOPICS if each in props.keys() - known]
     if not distributed:
-        yield from _refusals(props, known, WORKER_DEFAULTS, WORKER_PREFIXES)
+        # Those of a distributed worker's topics are for the topics themselves.
+        is_distributed = known.issuperset(DISTRIBUTED_TOPICS)
+        prefixes = () if is_distributed else WORKER_PREFIXES
+        yield from _refusals(props, known, WORKER_DEFAULTS, prefixes)
         return
     keys = sorted(key for key in props if key.startswith(DISTRIBUTED_PREFIXES))
     yield distributed[0], _DISTRIBUTED.format(", ".join(keys))

@@ -58,11 +58,21 @@ class Coordination(Protocol):
         """Whether Kafka has been reached, and connectors can run."""
         ...
 
+    @property
+    def problem(self) -> str | None:
+        """What keeps this worker from being trusted with changes, for its health; ``None`` while all is well."""
+        ...
+
     def require_leader(self) -> None:
         """Return if this worker may change the cluster now; called on the herder's thread before each such change.
 
-        Raises :class:`~headrace.herder.errors.ConflictError` while no one may, or someone else may.
+        Raises :class:`~headrace.herder.errors.ElsewhereError` where another worker may, and
+        :class:`~headrace.herder.errors.ConflictError` while none may.
         """
+        ...
+
+    def catch_up(self) -> None:
+        """See all that other workers have changed before this call; any thread may call."""
         ...
 
     def stored(self, connector: StoredConnector, *, again: bool) -> None:

@@ -15,7 +15,7 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.herder.answers import TargetState
 from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
 from headrace.herder.coordination import HerderParts, settle_changes
-from headrace.herder.errors import ConflictError
+from headrace.herder.errors import ConflictError, ElsewhereError, ServerError
 from headrace.herder.group_protocol import (
     Assignment,
     GroupFormatError,
@@ -31,7 +31,7 @@ from headrace.herder.group_protocol import (
 )
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
-from headrace.kafka.deadline import Clock
+from headrace.kafka.deadline import Clock, Reminder
 from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
 from headrace.observe.log_format import in_log_context
 from headrace.runtime.runs import LEAVE_SECONDS
@@ -42,6 +42,7 @@ _LOOK_SECONDS: Final = 0.2
 _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
+_CHECK_SECONDS: Final = 300.0
 # The connector itself, among the numbers of its tasks.
 _ITSELF: Final = -1
 _BEHIND: Final = 1
@@ -83,7 +84,7 @@ class Distributed:
     """A :class:`~headrace.herder.coordination.Coordination`, with a thread of its own that joins the group and follows its topics.
 
     *storage* is asked for once Kafka has been reached. *member* makes the membership, which has not joined, from what it asks and the
-    function that wakes this one.
+    function that wakes this one. *check* raises ``ConfigError`` when the topics lose data; it is called every five minutes.
     """
 
     def __init__(
@@ -93,8 +94,10 @@ class Distributed:
         storage: Callable[[], GroupStorage],
         member: Callable[[GroupRole, Callable[[], None]], GroupMembership],
         *,
+        check: Callable[[], None] = lambda: None,
         clock: Clock = time.monotonic,
     ) -> None:
+        self._check = check
         self._parts = parts
         self._settings = settings
         self._storage = storage
@@ -109,6 +112,9 @@ class Distributed:
         self._is_leading = False
         self._join_at: float | None = None
         self._late_at = 0.0
+        self._check_at = clock() + _CHECK_SECONDS
+        self._reminder, self._noted = Reminder(), ""
+        self._problem: ConnectError | None = None
         self._config_offset = -1
         # Connectors as they were when they were last started or changed here. Used by the herder's thread.
         self._seen: dict[str, StoredConnector] = {}
@@ -145,6 +151,11 @@ class Distributed:
         return self._is_open.is_set()
 
     @property
+    def problem(self) -> str | None:
+        """What is wrong with the topics that the group shares, which no waiting resolves."""
+        return None if self._problem is None else str(self._problem)
+
+    @property
     def generation(self) -> int:
         """The generation of the group that was joined last; 0 before."""
         return max(self._leadership.generation, 0)
@@ -165,14 +176,26 @@ class Distributed:
         return name in self._leadership.owned
 
     def require_leader(self) -> None:
-        """Raise ``ConflictError`` unless this worker leads the group, and its membership holds."""
+        """Return if this worker leads the group, and its membership holds.
+
+        Raises ``ElsewhereError`` where another worker leads, ``ConflictError`` while none does, and ``ServerError`` while something is
+        wrong with the topics.
+        """
+        if self._problem is not None:
+            raise ServerError(
+                f"Nothing is changed while the group's topics are not right. {self._problem}"
+            )
         leader = self._leadership.leader_url
         if leader is not None and not self._leadership.leads:
-            raise ConflictError(
-                f"Only the leader of the group {self._settings.group!r} can do this; send the request to {leader}"
+            raise ElsewhereError(
+                f"Only the leader of the group {self._settings.group!r} can do this.", url=leader
             )
         if not (self._is_leading and self.holds()):
             raise ConflictError(_NO_LEADER)
+
+    def catch_up(self) -> None:
+        """Read the group's topics to their ends; raises ``RetriableError`` when that takes too long."""
+        self._storage().refresh()
 
     def stored(self, connector: StoredConnector, *, again: bool) -> None:
         """Start or change it if it is here; else have it assigned."""
@@ -206,17 +229,25 @@ class Distributed:
         try:
             act()
         except ConnectError as error:
-            if not self.is_open and not isinstance(error, RetriableError):
+            if not (self.is_open or isinstance(error, RetriableError)):
                 raise
-            _log.warning("%s", error)
-            self._rest(_RETRY_SECONDS)
+            self._note(error)
         except GroupFormatError as error:
-            _log.warning("The group's leader has sent what cannot be read: %s", error)
-            self._rest(_RETRY_SECONDS)
+            self._note(RetriableError(f"The group's leader has sent what cannot be read: {error}"))
             self._membership.request_join()
 
+    def _note(self, error: ConnectError) -> None:
+        if not isinstance(error, RetriableError):
+            self._problem = error
+        if str(error) != self._noted:
+            self._noted = str(error)
+            self._reminder.reset()
+        if self._reminder.is_due(self._clock()):
+            _log.warning("%s", error)
+        self._rest(_RETRY_SECONDS)
+
     def _turn(self) -> None:
-        self._follow()
+        self._stay_alive()
         if self._membership.is_removed and self._leadership.owned:
             _log.warning(
                 "The group %r has gone on without this worker, whose connectors end here. It joins again.",
@@ -228,8 +259,9 @@ class Distributed:
             self._membership.request_join()
         if self._membership.needs_join:
             self._join()
-        self._stay_alive()
         self._rest(_LOOK_SECONDS)
+        # Last: whatever is wrong with the topics, the group is not left for it.
+        self._follow()
 
     def _join(self) -> None:
         joined = self._membership.join(_JOIN_SECONDS)
@@ -329,6 +361,10 @@ class Distributed:
         if self._clock() >= self._late_at:
             self._late_at = self._clock() + _RETRY_SECONDS
             storage.write_late()
+        if self._clock() >= self._check_at:
+            self._check_at = self._clock() + _CHECK_SECONDS
+            self._check()
+            self._problem = None
         if storage.config_offset != self._config_offset:
             self._config_offset = storage.config_offset
             self._parts.queue.post(self._compare)

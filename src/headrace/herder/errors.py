@@ -45,6 +45,14 @@ class AlreadyExistsError(ConflictError):
         super().__init__(f"Connector {name} already exists")
 
 
+class ElsewhereError(ConflictError):
+    """Another worker of the group has to answer the request, at *url*; REST sends it there."""
+
+    def __init__(self, message: str, *, url: str) -> None:
+        super().__init__(message)
+        self.url = url
+
+
 class ServerError(RequestError):
     """The operation failed."""
 

@@ -29,7 +29,8 @@ class Herder(Protocol):
     """Stores connectors and runs them. Any thread may call; calls block until they are answered.
 
     Every method raises :class:`~headrace.herder.errors.RequestError` for requests that it refuses, with
-    Kafka Connect's messages. Changes are durable when the call returns, and made in the order of the calls.
+    Kafka Connect's messages, among them :class:`~headrace.herder.errors.ElsewhereError` where another worker of the group has to be
+    asked. Changes are durable when the call returns, and made in the order of the calls.
     """
 
     # -- the worker -------------------------------------------------------------------------------------
@@ -47,6 +48,10 @@ class Herder(Protocol):
 
         Never blocks.
         """
+        ...
+
+    def catch_up(self) -> None:
+        """See all that other workers of the group have changed before this call; after a request that one of them has granted."""
         ...
 
     # -- connectors -------------------------------------------------------------------------------------

@@ -60,7 +60,15 @@ class Standalone:
         """Whether Kafka has been reached and connectors run."""
         return self._is_open.is_set()
 
+    @property
+    def problem(self) -> str | None:
+        """Nothing is shared."""
+        return None
+
     def require_leader(self) -> None:
+        """There is no one else."""
+
+    def catch_up(self) -> None:
         """There is no one else."""
 
     def stored(self, connector: StoredConnector, *, again: bool) -> None:

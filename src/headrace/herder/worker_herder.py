@@ -234,6 +234,9 @@ class WorkerHerder:
                 return WorkerHealth(
                     status=Health.UNHEALTHY, message=_UNHEALTHY.format(self.stage() or "").strip()
                 )
+        problem = self._coordination.problem
+        if problem is not None:
+            return WorkerHealth(status=Health.UNHEALTHY, message=_UNHEALTHY.format(problem))
         if self.is_open:
             return WorkerHealth(status=Health.HEALTHY, message=_READY)
         why = self.delay or self.stage() or ""
@@ -242,6 +245,10 @@ class WorkerHerder:
     def stage(self) -> str | None:
         """The worker's current or last operation."""
         return self._stages.sentence()
+
+    def catch_up(self) -> None:
+        """See all that other workers of the group have changed before this call."""
+        self._coordination.catch_up()
 
     # -- connectors -------------------------------------------------------------------------------------
 

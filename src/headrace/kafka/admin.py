@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar, cast
 
 from confluent_kafka import (
@@ -26,12 +27,17 @@ from headrace.kafka.client_log import CLIENT_LOG, LastClientError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.errors import Context, is_retriable, kafka_error, translated
 from headrace.kafka.refused_settings import refused_settings
+from headrace.kafka.wire.cluster import Cluster
+from headrace.kafka.wire.settings import wire_settings
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 # One request; the client itself retries within it while its connection is being established.
 _STEP_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2
+_WHY_SECONDS = 5.0
 
 ANSWER_SECONDS: Final = 15.0
 """How long a worker waits for Kafka's answer to a request; a late one is reported, and the request retried."""
@@ -47,8 +53,9 @@ UNREACHABLE: Final = (
 class CompactedTopic:
     """A topic for state, as Kafka Connect makes it. -1 leaves a number to the broker.
 
-    *setting* is the key under which the user named the topic, in the configuration of *whose*, and *keeps*
-    says what it stores. They are for errors about a topic that exists. One whose *order* matters has a single partition.
+    *settings* are further ones for its creation; it is compacted whatever they say. With *is_single* a topic that exists must
+    have one partition, too. *setting* is the key under which the user named the topic, in the configuration of *whose*, and
+    *keeps* says what it stores: they are for the error about a topic that is not as it has to be.
     """
 
     name: str
@@ -57,7 +64,8 @@ class CompactedTopic:
     setting: str = "offset.storage.topic"
     keeps: str = "source connector offsets"
     whose: Literal["worker", "connector"] = "worker"
-    order: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_single: bool = False
 
 
 class CreationForbiddenError(TaskFailedError):
@@ -76,6 +84,7 @@ class KafkaAdmin:
 
     def __init__(self, config: ClientConfig) -> None:
         self._last_error = LastClientError()
+        self._settings = config.settings
         settings: dict[str, Any] = {
             **connection_settings(config.settings),
             "error_cb": self._last_error,
@@ -95,11 +104,34 @@ class KafkaAdmin:
         return self._last_error.text
 
     def check_reachable(self, deadline: Deadline) -> str:
-        """The cluster's id, once a broker has answered."""
+        """The cluster's id, once a broker has answered.
+
+        The client keeps trying whatever the cause, and of some it only says that brokers are down. So a broker that has
+        not answered is asked once more by other means, for a few seconds beyond *deadline*.
+        """
+        seconds = deadline.remaining(_WHY_SECONDS)
         try:
             return self.cluster_id(deadline)
+        except RetriableError as error:
+            refusal = self._why_unanswered(seconds)
+            raise type(refusal or error)(f"{UNREACHABLE} {refusal or error}") from error
         except ConnectError as error:
             raise type(error)(f"{UNREACHABLE} {error}") from error
+
+    def _why_unanswered(self, seconds: float) -> TaskFailedError | None:
+        """Why no broker answers, if that is for good. A cause that the client has not told is its last error from then on."""
+        try:
+            cluster = Cluster(wire_settings(self._settings))
+        except ConfigError:
+            # The client library has ways to log in that our own connections do not have.
+            return None
+        try:
+            failure = cluster.failure(Deadline.after(seconds))
+        finally:
+            cluster.close()
+        if failure is not None:
+            self._last_error.explain(str(failure))
+        return failure if isinstance(failure, TaskFailedError) else None
 
     def cluster_id(self, deadline: Deadline) -> str:
         """The cluster's id; empty if its brokers do not report one."""
@@ -162,25 +194,32 @@ class KafkaAdmin:
     def ensure_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> bool:
         """Create *topic* unless it exists; returns whether it was created.
 
-        Raises :class:`~headrace.connect.errors.ConfigError` when it exists and is not compacted, because
-        it would lose data, or has several partitions although its order matters. When this client may not read the
-        topic's settings, they are not checked.
+        When it exists, it is checked as by :meth:`check_compacted_topic`.
         """
         new = NewTopic(
-            topic.name, topic.partitions, topic.replication, config={"cleanup.policy": "compact"}
+            topic.name,
+            topic.partitions,
+            topic.replication,
+            config={**topic.settings, _CLEANUP_POLICY: "compact"},
         )
         created = self._create(new, deadline)
-        if not created and (problem := self.compacted_topic_problem(topic, deadline)):
-            raise ConfigError([(topic.setting, problem)])
+        if not created:
+            self.check_compacted_topic(topic, deadline)
         return created
 
-    def compacted_topic_problem(self, topic: CompactedTopic, deadline: Deadline) -> str | None:
-        """Why the existing *topic* cannot be used, in Kafka Connect's words; ``None`` if it can."""
-        policy = self.cleanup_policy(topic.name, deadline)
-        if policy not in (None, "compact"):
-            return _forgets(topic, policy)
-        found = len(self.partitions(topic.name, deadline)) if topic.order else 1
-        return None if found == 1 else _is_unordered(topic, found)
+    def check_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> None:
+        """Check that *topic* loses no data: at a start, and again while it is used, because others may change it.
+
+        Raises :class:`~headrace.connect.errors.ConfigError` when it is not compacted, or has not the one partition that it must
+        have. When this client may not read the topic's settings, that is logged and they are not checked.
+        """
+        policies = self.cleanup_policies(topic.name, deadline)
+        if not policies:
+            _log.info(_UNVERIFIED, topic.name)
+        elif policies != _ONLY_COMPACT:
+            raise ConfigError([(topic.setting, _forgets(topic, policies))])
+        if topic.is_single and (found := len(self.partitions(topic.name, deadline))) > 1:
+            raise ConfigError([(topic.setting, _has_many_partitions(topic, found))])
 
     def ensure_topic(
         self,
@@ -231,20 +270,21 @@ class KafkaAdmin:
                 raise _unanswered("brokers do not know it yet", "the creation of", topic)
             time.sleep(deadline.remaining(_PAUSE_SECONDS))
 
-    def cleanup_policy(self, topic: str, deadline: Deadline) -> str | None:
-        """The setting of the existing *topic*; ``None`` when this client may not read it."""
+    def cleanup_policies(self, topic: str, deadline: Deadline) -> frozenset[str]:
+        """Those of *topic*; none where this client may not read them."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
 
-        def ask(seconds: float) -> str | None:
+        def ask(seconds: float) -> str:
             answer = self._client.describe_configs([resource], request_timeout=seconds)
             try:
-                return cast("str", answer[resource].result()["cleanup.policy"].value)
+                return cast("str | None", answer[resource].result()[_CLEANUP_POLICY].value) or ""
             except KafkaException as error:
                 if kafka_error(error).name() in _UNREADABLE:
-                    return None
+                    return ""
                 raise
 
-        return self._answered(ask, "a description of", deadline, topic=topic)
+        found = self._answered(ask, "a description of", deadline, topic=topic)
+        return frozenset(each.strip().lower() for each in found.split(",") if each.strip())
 
     def _describe_cluster(self, seconds: float) -> str:
         answer: Future[object] = self._client.describe_cluster(request_timeout=seconds)
@@ -278,6 +318,14 @@ class KafkaAdmin:
 
 # There was no answer; the client reports the cause separately.
 _NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+_CLEANUP_POLICY: Final = "cleanup.policy"
+_ONLY_COMPACT: Final = frozenset({"compact"})
+# Kafka Connect's.
+_UNVERIFIED: Final = (
+    "Unable to use admin client to verify the cleanup policy of '%s' topic is 'compact', either because the broker is an older "
+    "version or because the Kafka principal used for Connect internal topics does not have the required permission to "
+    "describe topic configurations."
+)
 _ALREADY_EXISTS = "TOPIC_ALREADY_EXISTS"
 _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _UNREADABLE = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
@@ -304,11 +352,13 @@ def _unanswered(reason: str, doing: str, topic: str | None) -> RetriableError:
     )
 
 
-def _forgets(topic: CompactedTopic, policy: str | None) -> str:
+def _forgets(topic: CompactedTopic, policies: Iterable[str]) -> str:
     where = {
         "worker": "in the Connect worker configurations",
         "connector": "in the connector's configuration",
     }
+    # Java's set has both in this order, too.
+    policy = ",".join(sorted(policies))
     return (
         f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have "
         f"'cleanup.policy=compact' to guarantee consistency and durability of {topic.keeps}, but found "
@@ -319,8 +369,8 @@ def _forgets(topic: CompactedTopic, policy: str | None) -> str:
     )
 
 
-def _is_unordered(topic: CompactedTopic, found: int) -> str:
+def _has_many_partitions(topic: CompactedTopic, found: int) -> str:
     return (
-        f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have a single partition in order to "
-        f"guarantee consistency of {topic.keeps}, but found {found} partitions."
+        f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have a single "
+        f"partition in order to guarantee consistency of {topic.keeps}, but found {found} partitions."
     )

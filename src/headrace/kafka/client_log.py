@@ -70,7 +70,8 @@ _MOMENT = re.compile(r" \(after \d+ms in state .*\)")
 # "host:port/bootstrap: " before a sentence that repeats the address.
 _BOOTSTRAP = re.compile(r"^\S+/bootstrap: ")
 
-_AWAY = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE")
+_SUMMARY = "_ALL_BROKERS_DOWN"
+_AWAY = ("_TRANSPORT", _SUMMARY, "_RESOLVE")
 
 
 class LastClientError:
@@ -81,6 +82,8 @@ class LastClientError:
 
     def __init__(self) -> None:
         self.text: str | None = None
+        self.is_summary = False
+        """Whether *text* only says that brokers are down, and not why."""
         self.was_away = False
         """Whether a broker could not be reached, or a connection was lost, at some time."""
 
@@ -88,8 +91,15 @@ class LastClientError:
         """Keep *error*, unless it only summarises earlier ones."""
         self.was_away |= error.name() in _AWAY
         # That all brokers are down says less than the error before it, which has the cause.
-        if self.text is None or error.name() != "_ALL_BROKERS_DOWN":
+        is_summary = error.name() == _SUMMARY
+        if self.text is None or not is_summary:
+            self.is_summary = is_summary
             self.text = _BOOTSTRAP.sub("", _MOMENT.sub("", error.str()))
+
+    def explain(self, reason: str) -> None:
+        """Keep *reason*, which was found otherwise, where the client has not said why it does not reach a broker."""
+        if self.text is None or self.is_summary:
+            self.text, self.is_summary = reason, False
 
     def forget(self) -> None:
         """Drop the last error."""

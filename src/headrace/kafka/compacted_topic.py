@@ -40,8 +40,9 @@ class CompactedLog:
     """Follows *topic* and hands every committed record to *on_record*, per partition in order; with *uncommitted*, the others, too.
 
     If the consumer delivers nothing although the broker has more, as after a long freeze of the broker, it is
-    replaced by a new one that resumes at the same offsets. One thread owns it. Commits nothing. Partitions that the topic gains are read from their beginning. *on_record* runs inside
-    ``read_to_end``. *when_late* is a sentence of advice for when the end is not reached in time. Raises
+    replaced by a new one that resumes at the same offsets. One thread owns it. Commits nothing. Partitions that
+    the topic gains are read from their beginning. *on_record* runs inside ``read_to_end``. *when_late* is a
+    sentence of advice for when the end is not reached in time. Raises
     :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
     """
 

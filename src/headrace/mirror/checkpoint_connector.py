@@ -23,7 +23,7 @@ from headrace.mirror.clients import admin_problems, source_admin_cluster, target
 from headrace.mirror.formats import Checkpoint
 from headrace.mirror.offset_checks import WRITTEN, check_written
 from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
-from headrace.mirror.settings import GIVEN_TO_ALL, MirrorCheckpointConfig
+from headrace.mirror.settings import GIVEN_TO_ALL, MirrorCheckpointConfig, mirror_problems
 
 
 class MirrorCheckpointTask(SourceTask):
@@ -99,8 +99,7 @@ class MirrorCheckpointConnector(PlannedConnector):
 
     def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
         """The settings, and those of the clients."""
-        found = super().problems(props)
-        return found or tuple(admin_problems(MirrorCheckpointConfig.parse(props)))
+        return mirror_problems(MirrorCheckpointConfig, props, admin_problems)
 
     def returns_bytes(self, props: Mapping[str, str]) -> bool:
         """MirrorMaker's own formats, which others read."""

@@ -8,7 +8,7 @@ configuration providers stay what they are.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations, product
 from typing import Final
@@ -50,7 +50,7 @@ _PROVIDERS: Final = "config.providers"
 _HEARTBEATS: Final = "emit.heartbeats.enabled"
 _CHECKPOINTS_NEED: Final = ("emit.checkpoints.enabled", "emit.offset-syncs.enabled")
 _POLICY: Final = "replication.policy"
-_BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
+BYTES_CONVERTER: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _CLIENTS: Final = ("consumer", "producer", "admin")
 _ARROW: Final = "->"
 _FEWEST: Final = 2
@@ -213,29 +213,37 @@ class DedicatedConfig:
 
 
 def dedicated_config(
-    props: Mapping[str, str], *, repeated: Iterable[str] = (), where: str = ""
+    props: Mapping[str, str],
+    *,
+    repeated: Iterable[str] = (),
+    where: str = "",
+    further: Callable[[DedicatedConfig], Iterable[Problem]] = lambda _: (),
 ) -> DedicatedConfig:
     """The flows that *props*, the file's content, describe; *repeated* are keys that it has more than once.
 
-    Raises :class:`~headrace.connect.errors.ConfigError` with every problem; *where* is the file's path.
+    Raises :class:`~headrace.connect.errors.ConfigError` with every problem; *where* is the file's path. *further* finds
+    those of the values of a file that is wrong already; what has been told of a key, or in the same words, is not told again.
     """
     aliases = _aliases(props)
     repeated = tuple(dict.fromkeys(repeated))
-    problems = [*_alias_problems(aliases), *_repeated(repeated, aliases)]
+    problems = [*_alias_problems(aliases)]
+    has_aliases = not problems
+    problems += _repeated(repeated, aliases)
     warnings, misspelt = _unknown(props, aliases)
     refused = {key for key, _ in problems}
     warnings = [*warnings, *(_told_last(key) for key in repeated if key not in refused)]
-    problems += misspelt
-    if not problems:
-        problems += _boolean_problems(props, aliases)
-    flows = () if problems else tuple(_flows(props, aliases))
-    if not problems:
-        problems += _misspelt_enabled(props, aliases, flows)
-        problems += () if problems else _flow_problems(flows)
-    if problems:
-        raise ConfigError(problems, where=where, warnings=warnings)
+    problems += [*misspelt, *_boolean_problems(props, aliases)]
+    flows = tuple(_flows(props, aliases)) if has_aliases else ()
+    if has_aliases:
+        unset = tuple(_misspelt_enabled(props, aliases, flows))
+        problems += unset or dict.fromkeys(_flow_problems(flows, props))
     process = {key: value for key, value in props.items() if key.startswith(_PROCESS_PREFIXES)}
-    return DedicatedConfig(flows=flows, process=process, warnings=tuple(warnings))
+    config = DedicatedConfig(flows=flows, process=process, warnings=tuple(warnings))
+    if problems:
+        known, told = dict(problems), {sentence for _, sentence in problems}
+        more = (each for each in further(config) if each[0] not in known and each[1] not in told)
+        raise ConfigError([*problems, *more], where=where, warnings=warnings)
+    return config
 
 
 def _aliases(props: Mapping[str, str]) -> Sequence[str]:
@@ -332,7 +340,7 @@ def _worker(props: Mapping[str, str], source: str, target: str) -> dict[str, str
         "offset.storage.topic": f"mm2-offsets.{source}.internal",
         "status.storage.topic": f"mm2-status.{source}.internal",
         "config.storage.topic": f"mm2-configs.{source}.internal",
-        **{f"{role}.converter": _BYTES for role in ("key", "value", "header")},
+        **{f"{role}.converter": BYTES_CONVERTER for role in ("key", "value", "header")},
     }
     listening = {
         key: value
@@ -379,7 +387,7 @@ def _is_connectors(key: str) -> bool:
     return is_declared or key.startswith((_PROVIDERS, _POLICY))
 
 
-def _flow_problems(flows: Sequence[Flow]) -> Iterator[Problem]:
+def _flow_problems(flows: Sequence[Flow], props: Mapping[str, str]) -> Iterator[Problem]:
     if not flows:
         yield CLUSTERS, f"No source->target replication flows. {ENABLE_ONE}"
     for alias in dict.fromkeys(each for flow in flows for each in (flow.source, flow.target)):
@@ -388,7 +396,7 @@ def _flow_problems(flows: Sequence[Flow]) -> Iterator[Problem]:
             yield f"{alias}.{SERVERS}", told
     enabled = [flow for flow in flows if flow.is_enabled]
     for flow in enabled:
-        yield from _policy_problems(flow)
+        yield from _policy_problems(flow, props)
     for one, other in combinations(enabled, 2):
         if (one.source, one.target) == (other.target, other.source) and _is_circle(one, other):
             yield (
@@ -407,24 +415,24 @@ def _servers(flow: Flow, alias: str) -> str:
     return flow.connectors[SOURCE_CONNECTOR].get(key, "").strip() if is_its_own else ""
 
 
-def _policy_problems(flow: Flow) -> Iterator[Problem]:
+def _policy_problems(flow: Flow, props: Mapping[str, str]) -> Iterator[Problem]:
     config = flow.connectors[SOURCE_CONNECTOR]
     if _has_placeholder(config, _POLICY):
         return
     if (problem := separator_problem(config.get(SEPARATOR_KEY, DEFAULT_SEPARATOR))) is not None:
-        yield f"{flow.name}.{SEPARATOR_KEY}", problem
+        yield flow.key_in_file(SEPARATOR_KEY, props), problem
         return
     try:
         policy = replication_policy(config)
     except ConfigError as error:
-        yield from ((f"{flow.name}.{key}", told) for key, told in error.problems)
+        yield from ((flow.key_in_file(key, props), told) for key, told in error.problems)
         return
     for alias in (flow.source, flow.target):
         if (problem := alias_problem(policy, alias)) is not None:
             yield CLUSTERS, problem
     servers = config.get(f"source.cluster.{SERVERS}"), config.get(f"target.cluster.{SERVERS}")
     if isinstance(policy, IdentityReplicationPolicy) and servers[0] == servers[1]:
-        yield f"{flow.name}.{CLASS_KEY}", same_cluster(flow.name)
+        yield flow.key_in_file(CLASS_KEY, props), same_cluster(flow.name)
 
 
 def _is_circle(one: Flow, other: Flow) -> bool:

@@ -20,7 +20,7 @@ from headrace.mirror.clients import target_problems
 from headrace.mirror.formats import Heartbeat
 from headrace.mirror.offset_checks import WRITTEN, check_written
 from headrace.mirror.own_topics import checked_target_admin, ensure_compacted, patience
-from headrace.mirror.settings import GIVEN_TO_ALL, MirrorHeartbeatConfig
+from headrace.mirror.settings import GIVEN_TO_ALL, MirrorHeartbeatConfig, mirror_problems
 
 _SOURCE: Final = "sourceClusterAlias"
 _TARGET: Final = "targetClusterAlias"
@@ -117,8 +117,7 @@ class MirrorHeartbeatConnector(SourceConnector):
 
     def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
         """The settings, and those of the client."""
-        found = super().problems(props)
-        return found or tuple(target_problems(MirrorHeartbeatConfig.parse(props)))
+        return mirror_problems(MirrorHeartbeatConfig, props, target_problems)
 
     def returns_bytes(self, props: Mapping[str, str]) -> bool:
         """MirrorMaker's own formats, which others read."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Literal, TypeVar
 
-from headrace.connect.config import Config, Problem
+from headrace.connect.config import Config, Problem, every_problem
 from headrace.connect.connector import ExactlyOnceSupport
 from headrace.connect.setting import SettingType, setting
 from headrace.mirror.client_settings import (
@@ -42,6 +42,7 @@ _SYNCS_KEYS: Final = ("offset-syncs-", "offset-syncs.topic.")
 _OF_WORKERS: Final = ("config.providers", "metric.reporters", "sasl.", "security.protocol", "ssl.")
 SYNCS_REPLICATION: Final = "offset-syncs.topic.replication.factor"
 RANGES_REPLICATION: Final = "mirror.offset.ranges.topic.replication.factor"
+_BROKERS_DEFAULT: Final = -1
 _LONG: Final = SettingType.LONG
 _SHORT: Final = SettingType.SHORT
 
@@ -56,6 +57,16 @@ def _start_problem(text: str) -> str | None:
     if text in ("earliest", "latest") or (text.isascii() and text.isdecimal()):
         return None
     return "It is earliest, latest, or a time in milliseconds since 1970"
+
+
+def _replication_problem(factor: int) -> str | None:
+    is_possible = factor == _BROKERS_DEFAULT or factor > 0
+    return None if is_possible else "Value must be positive, or -1 for the broker's default"
+
+
+def _interval_problem(seconds: int) -> str | None:
+    # MirrorMaker's scheduler fails with it, or does not pause.
+    return "Value must be at least 1, or negative for never" if seconds == 0 else None
 
 
 PATIENCE_SECONDS: Final = 15.0
@@ -253,6 +264,7 @@ class MirrorSourceConfig(
         default=None,
         kind=_LONG,
         importance="low",
+        valid=_interval_problem,
         doc="How often, in seconds. Default: `partition.discovery.interval.ms`.",
     )
     partition_discovery_interval_ms: int = setting(
@@ -268,7 +280,11 @@ class MirrorSourceConfig(
         "are created.",
     )
     sync_topic_configs_interval_seconds: int = setting(
-        default=600, kind=_LONG, importance="low", doc="How often, in seconds."
+        default=600,
+        kind=_LONG,
+        importance="low",
+        valid=_interval_problem,
+        doc="How often, in seconds.",
     )
     sync_topic_acls_enabled: bool = setting(
         default=True,
@@ -276,21 +292,30 @@ class MirrorSourceConfig(
         doc="Whether remote topics are given the ACLs of their source topics, but for those to write.",
     )
     sync_topic_acls_interval_seconds: int = setting(
-        default=600, kind=_LONG, importance="low", doc="How often, in seconds."
+        default=600,
+        kind=_LONG,
+        importance="low",
+        valid=_interval_problem,
+        doc="How often, in seconds.",
     )
     replication_factor: int = setting(
-        default=2, importance="low", doc="The replication factor of remote topics that are created."
+        default=2,
+        importance="low",
+        valid=_replication_problem,
+        doc="The replication factor of remote topics that are created.",
     )
     offset_syncs_topic_replication_factor: int = setting(
         SYNCS_REPLICATION,
         default=3,
         kind=_SHORT,
         importance="low",
+        valid=_replication_problem,
         doc="The replication factor of the topic of offset syncs when it is created.",
     )
     offset_lag_max: int = setting(
         default=100,
         kind=_LONG,
+        at_least=0,
         importance="low",
         doc="By how many records a partition's last offset sync may be behind before another one is written.",
     )
@@ -320,6 +345,7 @@ class MirrorSourceConfig(
         default=None,
         kind=_SHORT,
         importance="low",
+        valid=_replication_problem,
         doc="The replication factor of that topic when it is created. Default: `offset-syncs.topic.replication.factor`.",
     )
     transaction_producer_enabled: bool = setting(
@@ -475,13 +501,21 @@ class MirrorCheckpointConfig(
         default=True, importance="low", doc="Whether groups that are new are looked for."
     )
     refresh_groups_interval_seconds: int = setting(
-        default=600, kind=_LONG, importance="low", doc="How often, in seconds."
+        default=600,
+        kind=_LONG,
+        importance="low",
+        valid=_interval_problem,
+        doc="How often, in seconds.",
     )
     emit_checkpoints_enabled: bool = setting(
         default=True, importance="low", doc="Whether checkpoints are written to the target."
     )
     emit_checkpoints_interval_seconds: int = setting(
-        default=60, kind=_LONG, importance="low", doc="How often, in seconds."
+        default=60,
+        kind=_LONG,
+        importance="low",
+        valid=_interval_problem,
+        doc="How often, in seconds.",
     )
     sync_group_offsets_enabled: bool = setting(
         default=False,
@@ -489,12 +523,17 @@ class MirrorCheckpointConfig(
         doc="Whether translated offsets are also committed on the target, for groups that have no members there.",
     )
     sync_group_offsets_interval_seconds: int = setting(
-        default=60, kind=_LONG, importance="low", doc="How often, in seconds."
+        default=60,
+        kind=_LONG,
+        importance="low",
+        valid=_interval_problem,
+        doc="How often, in seconds.",
     )
     checkpoints_topic_replication_factor: int = setting(
         default=3,
         kind=_SHORT,
         importance="low",
+        valid=_replication_problem,
         doc="The replication factor of the topic of checkpoints when it is created.",
     )
 
@@ -549,12 +588,17 @@ class MirrorHeartbeatConfig(MirrorConnectorConfig):
         default=True, importance="low", doc="Whether heartbeats are sent to the target."
     )
     emit_heartbeats_interval_seconds: int = setting(
-        default=1, kind=_LONG, importance="low", doc="How often, in seconds."
+        default=1,
+        kind=_LONG,
+        importance="low",
+        valid=_interval_problem,
+        doc="How often, in seconds.",
     )
     heartbeats_topic_replication_factor: int = setting(
         default=3,
         kind=_SHORT,
         importance="low",
+        valid=_replication_problem,
         doc="The replication factor of the topic of heartbeats when it is created.",
     )
 
@@ -565,6 +609,21 @@ class MirrorHeartbeatConfig(MirrorConnectorConfig):
             enabled=self.emit_heartbeats_enabled, seconds=self.emit_heartbeats_interval_seconds
         )
 
+
+_Connector = TypeVar("_Connector", bound=MirrorConnectorConfig)
+
+
+def mirror_problems(
+    kind: type[_Connector],
+    props: Mapping[str, str],
+    of_clients: Callable[[_Connector], Iterable[Problem]],
+) -> tuple[Problem, ...]:
+    """All that is wrong with *props* as a *kind*, with what *of_clients* finds where single settings are wrong, too."""
+    return every_problem(kind, props, of_clients, instead=_HARMLESS)
+
+
+# In place of what is missing or cannot be read, so that rules about names have one.
+_HARMLESS: Final = {"source.cluster.alias": "source"}
 
 GIVEN_TO_ALL: Final = (
     *PASSED_ON,
@@ -582,7 +641,7 @@ MirrorMaker's dedicated mode gives each of them the settings of all three, of cl
 
 
 def interval(*, enabled: bool, seconds: int) -> float | None:
-    """The seconds between two runs of something that may be disabled; ``None``: it is, as by an interval of 0 or less."""
+    """The seconds between two runs of something that may be disabled; ``None``: it is, as by a negative interval."""
     return float(seconds) if enabled and seconds > 0 else None
 
 

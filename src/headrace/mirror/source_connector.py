@@ -46,7 +46,7 @@ from headrace.mirror.positions import (
     check_offsets,
 )
 from headrace.mirror.scheduler import Scheduler
-from headrace.mirror.settings import GIVEN_TO_ALL, MirrorSourceConfig
+from headrace.mirror.settings import GIVEN_TO_ALL, MirrorSourceConfig, mirror_problems
 from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
@@ -123,8 +123,7 @@ class MirrorSourceConnector(PlannedConnector):
 
     def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
         """The settings, and those of the clients."""
-        found = super().problems(props)
-        return found or tuple(client_problems(MirrorSourceConfig.parse(props)))
+        return mirror_problems(MirrorSourceConfig, props, client_problems)
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport:
         """Unless aborted records are copied, or transactions are switched off."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
@@ -312,15 +312,11 @@ class _Validation:
         return hinted(problems, given, unknown)
 
     def _usable(self) -> dict[str, str]:
-        """The properties without the wrong ones, so that one answer can have the errors of the rest, too."""
-        wrong = frozenset(self._errors.all_keys())
-        usable = {
-            key: value
-            for key, value in self._props.items()
-            if key not in wrong and not in_chains(key, self._chains)
-        }
-        # Placeholders: these two only have to be present.
-        return {_NAME: "it", CONNECTOR_CLASS: "its", **usable}
+        """The properties without the wrong ones."""
+        return _without(
+            frozenset(self._errors.all_keys()),
+            {key: value for key, value in self._props.items() if not in_chains(key, self._chains)},
+        )
 
     def _undefined(self) -> Iterator[CheckedKey]:
         prefixes = tuple(part.prefix for part in self._sections)
@@ -465,22 +461,38 @@ def _for_start(
         connector = plugins.connector(props.get(CONNECTOR_CLASS, ""))
     except UnknownConnectorError as error:
         no_class.append((CONNECTOR_CLASS, str(error)))
+    problems = list[Problem]()
     candidate = _Candidate(
         made=connector,
         props=props,
         chain=props,
-        usable=lambda: props,
+        usable=lambda: _without(dict(problems), props) if problems else props,
         worker=worker,
         plugins=plugins,
     )
-    problems = list[Problem]()
+    has_own_problems = False
     for rule in _RULES:
         if connector is None and rule.needs is not _Needs.NOTHING:
             continue
-        if problems and rule.needs in (_Needs.OWN_SETTINGS, _Needs.EVERYTHING):
+        if has_own_problems and rule.needs is _Needs.OWN_SETTINGS:
             continue
-        problems.extend(rule.problems(candidate))
+        if problems and rule.needs is _Needs.EVERYTHING:
+            continue
+        found = tuple(rule.problems(candidate))
+        has_own_problems |= rule.shown is _Shown.HINTED and bool(found)
+        problems.extend(found)
+        while rule.shown is _Shown.NEW_KEYS and found:
+            reported = dict(problems)
+            found = tuple(each for each in rule.problems(candidate) if each[0] not in reported)
+            problems.extend(found)
     return connector, [*problems, *no_class]
+
+
+def _without(wrong: Container[str], props: Mapping[str, str]) -> dict[str, str]:
+    """*props* without the *wrong* keys, so that one answer can have the problems of the rest, too."""
+    # Placeholders: these two only have to be present.
+    usable = {key: value for key, value in props.items() if key not in wrong}
+    return {_NAME: "it", CONNECTOR_CLASS: "its", **usable}
 
 
 def _warnings(

@@ -7,14 +7,14 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from headrace.herder.errors import ServerError
+from headrace.herder.errors import ElsewhereError, ServerError
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import REQUEST_SECONDS, on_behalf_of
 from headrace.observe.log_format import in_log_context
@@ -24,6 +24,7 @@ from headrace.rest.answers import json_bytes
 from headrace.rest.bodies import RequestBodies
 from headrace.rest.connections import Connections
 from headrace.rest.errors import HttpError
+from headrace.rest.forwarding import Forwarding
 from headrace.rest.login import BasicLogin
 from headrace.rest.request import (
     JSON,
@@ -254,6 +255,7 @@ class App:
     bodies: RequestBodies
     connections: Connections
     login: BasicLogin | None = None
+    forwarding: Forwarding = field(default_factory=Forwarding)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; called by the server on its event loop."""
@@ -287,6 +289,9 @@ class App:
             body=b"",
             origin=origin(request.scope),
             user=caller(request.scope),
+            method=method,
+            path=raw_path(request.scope),
+            authorization=request.headers.get("authorization"),
         )
         if method not in _WRITING:
             return await self._made(route, handler, api_request)
@@ -294,14 +299,17 @@ class App:
             return await self._made(route, handler, replace(api_request, body=body))
 
     async def _made(self, route: Route, handler: Handler, api_request: ApiRequest) -> ApiResponse:
-        work = functools.partial(_handled, handler, api_request)
+        work = functools.partial(_handled, handler, api_request, self.forwarding)
         return await self.threads.call(work, at_once=route.at_once)
 
 
-def _handled(handler: Handler, api_request: ApiRequest) -> ApiResponse:
-    """Call *handler* on behalf of the user; runs in a worker thread."""
-    with on_behalf_of(api_request.user):
-        return handler(api_request)
+def _handled(handler: Handler, api_request: ApiRequest, forwarding: Forwarding) -> ApiResponse:
+    """Call *handler* on behalf of the user, or have another worker answer; runs in a worker thread."""
+    try:
+        with on_behalf_of(api_request.user):
+            return handler(api_request)
+    except ElsewhereError as elsewhere:
+        return forwarding.answered(api_request, elsewhere)
 
 
 def _query(request: Request) -> Mapping[str, Sequence[str]]:

@@ -188,6 +188,12 @@ class RestConfig(Config):
             self._tls_context(ADMIN_TLS, self.admin_listeners or ()),
         )
 
+    def trust_context(self) -> ssl.SSLContext | None:
+        """The TLS context for requests to other workers at https; ``None`` if no listener has https. Raises as ``tls_contexts``."""
+        if not any(each.lower().startswith("https:") for each in self.listeners):
+            return None
+        return self._tls_keys(TLS).client_context()
+
     def _tls_context(self, prefix: str, listeners: Sequence[str]) -> ssl.SSLContext | None:
         if not any(each.lower().startswith("https:") for each in listeners):
             return None

@@ -21,7 +21,8 @@ class ApiRequest:
 
     *names* are the variable segments of its path, decoded. *query* holds each parameter with all its
     values. *origin* is the scheme, host and port by which the client reached this worker. *user* is the
-    authenticated user, otherwise the client's address.
+    authenticated user, otherwise the client's address. *method*, *path* as it was encoded, and *authorization*, the header, are for
+    sending the request on.
     """
 
     names: Sequence[str] = ()
@@ -29,6 +30,9 @@ class ApiRequest:
     body: bytes = field(default=b"", repr=False)
     origin: str = ""
     user: str | None = None
+    method: str = "GET"
+    path: str = ""
+    authorization: str | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:

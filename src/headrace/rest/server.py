@@ -37,6 +37,7 @@ from headrace.rest.connections import (
     Connections,
     Handshake,
 )
+from headrace.rest.forwarding import Forwarding
 from headrace.rest.listeners import Binding, Bound
 from headrace.rest.login import BasicLogin
 from headrace.rest.middleware import AccessLog, AddedHeaders, header_rules, with_cors
@@ -162,6 +163,9 @@ class RestServer:
             bodies=bodies,
             login=login,
             connections=self._connections,
+            forwarding=Forwarding(
+                trust=self._config.trust_context(), catch_up=self._herder.catch_up
+            ),
         )
         origins = self._config.access_control_allow_origin
         if origins.strip():

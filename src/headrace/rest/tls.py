@@ -82,6 +82,19 @@ class TlsKeys:
         context.verify_mode = _CLIENT_AUTH[self._client_auth()]
         return context
 
+    def client_context(self) -> ssl.SSLContext:
+        """The TLS context of a client of such a listener, which shows the listener's own certificate; raises as :meth:`context`."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        # Java's workers compare names unless this is set to nothing.
+        named = self.props.get("ssl.endpoint.identification.algorithm", "https").strip()
+        context.check_hostname = bool(named)
+        self._limit(context)
+        self._load_own(context)
+        self._load_trusted(context)
+        if not context.get_ca_certs():
+            context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+        return context
+
     def _limit(self, context: ssl.SSLContext) -> None:
         names = self.props.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3").split(",")
         unknown = [each.strip() for each in names if each.strip() not in _VERSIONS]

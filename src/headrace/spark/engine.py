@@ -128,6 +128,7 @@ class SparkEngine:
         except Exception as error:
             if sql_stage is not None:
                 _raise_if_of_data(error)
+            self._start.log_traceback(error)
             ended = self._look_after(session, error)
             reason = in_short(error) if str(error) or ended is None else f"Spark {ended}"
             raise RetriableError(f"The Spark job was lost: {reason}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import textwrap
 
 from pyspark.errors import (
     ArithmeticException,
@@ -21,11 +22,28 @@ _FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more")
 _PLACE = re.compile(r";? *line \d+ pos \d+;?$")
 
 
+_OF_PYTHON = re.compile(
+    r"^Error from python worker:\n(.+?)^PYTHONPATH was:", re.DOTALL | re.MULTILINE
+)
+_PYTHON_FRAME = re.compile(r'^ *File "(.+)", line (\d+)', re.MULTILINE)
+
+
+def python_ending(error: Exception) -> str | None:
+    """What a Python process of slots wrote when it ended at its start, usually a traceback; ``None`` for other errors."""
+    found = _OF_PYTHON.search(full_text(error))
+    return None if found is None else textwrap.dedent(found[1]).rstrip()
+
+
 def in_short(error: Exception) -> str:
     """The first and the last line of a long message; Python tracebacks have their reason in the last.
 
-    Frames of Java stack traces are left out.
+    Frames of Java stack traces are left out. Of a Python process that ended at its start, it is that process's error.
     """
+    if ending := python_ending(error):
+        places = _PYTHON_FRAME.findall(ending)
+        where = f" ({places[-1][0]}, line {places[-1][1]})" if places else ""
+        reason = ending.splitlines()[-1].rstrip(".")
+        return f"a Python process of its slots ended at its start: {reason}{where}"
     lines = [line.strip().removeprefix(": ") for line in full_text(error).splitlines()]
     kept = [each for each in lines if each and not _FRAME.fullmatch(each)]
     if len(kept) > 1 and _CALLING.fullmatch(kept[0]):

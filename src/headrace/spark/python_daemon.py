@@ -7,6 +7,9 @@ others.
 PySpark's own daemon imports nothing, because libraries that start threads when they are imported may not survive a
 fork. Of those that are imported here two have threads, and take care of forks themselves: Arrow's allocator, and numpy's
 OpenBLAS, which ends its own before a fork and starts others when they are needed.
+
+Nothing is imported from the working directory that is anywhere else (``PYTHONSAFEPATH``): a file such as ``random.py`` there
+would hide one of Python's own modules. Authors' modules there are found after all others.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from contextlib import redirect_stdout
 import numpy as np
 import pyarrow as pa
 from pyspark import daemon
+
+from headrace.class_path import make_importable
 
 
 def prepare() -> None:
@@ -39,4 +44,5 @@ def prepare() -> None:
 
 if __name__ == "__main__":
     prepare()
+    make_importable([os.getcwd()])  # noqa: PTH109 (as Python itself adds it)
     daemon.manager()

@@ -44,6 +44,8 @@ _DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.python.daemon.module": "headrace.spark.python_daemon",
     "spark.python.worker.reuse": "true",
+    # A file in the working directory must not hide a module of Python's own from the processes of slots.
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
 # A slot is retried with a new plan; a copy that Spark starts on its own would find its token claimed.
 _FIXED = {"spark.speculation": "false"}

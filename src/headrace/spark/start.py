@@ -20,7 +20,7 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.jvm.class_archive import ClassArchive
 from headrace.spark import java_process
 from headrace.spark.archive_making import make_beside
-from headrace.spark.failures import in_short
+from headrace.spark.failures import in_short, python_ending
 from headrace.spark.session import (
     DEFAULT_MASTER,
     SparkSettings,
@@ -125,6 +125,7 @@ class SparkStart:
         )
         self._has_succeeded = False
         self._failing_since: float | None = None
+        self._logged: str | None = None
         self.scheduling_only: SparkSession | None = None
         """The session whose JVM was started for scheduling only, and is slow with records that pass through it."""
 
@@ -146,8 +147,18 @@ class SparkStart:
         except ConnectError:
             raise
         except Exception as error:
+            self.log_traceback(error)
             raise _NotStartedError(in_short(error), is_lost=True) from error
         return session
+
+    def log_traceback(self, error: Exception) -> None:
+        """Log what a Python process wrote that ended at its start, if that is *error*; not again while it stays the same."""
+        ending = python_ending(error)
+        if ending is not None and ending != self._logged:
+            self._logged = ending
+            _log.error(
+                "A Python process of Spark (%s) ended at its start:\n%s", self._place, ending
+            )
 
     def _opened(self, *, sql: bool) -> SparkSession:
         with Progress(self._place) as progress:
@@ -184,6 +195,7 @@ class SparkStart:
             raise
         except Exception as error:
             # Before the session is discarded, because the messages of Java's errors are read from the JVM.
+            self.log_traceback(error)
             has_ended = java_process.has_ended()
             failed = _NotStartedError(
                 in_short(error),

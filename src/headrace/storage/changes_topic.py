@@ -7,6 +7,7 @@ says what becomes of it. It counts from its state on, which is written last, unt
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -101,12 +102,23 @@ class _Records:
     """What the parts say, once all are there; they do not change."""
 
 
+class _Aged(NamedTuple):
+    """A change in the order of its time."""
+
+    at_ms: int
+    number: int
+
+
 @dataclass(slots=True)
 class ChangesTopic:
     """What the records of the topic add up to, in the order in which they were written. One thread applies them."""
 
     _changes: dict[int, _Records] = field(default_factory=dict[int, _Records])
     _deleted: dict[str, int] = field(default_factory=dict[str, int])
+    # The numbers of the changes of which all parts are there: by connector, and sorted by time.
+    _of_connector: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    _by_age: list[_Aged] = field(default_factory=list[_Aged])
+    _unfinished: set[int] = field(default_factory=set[int])
 
     @property
     def last(self) -> int:
@@ -118,28 +130,26 @@ class ChangesTopic:
         last = self._deleted.get(connector, 0)
         return [
             replace(each.entry, of_deleted=each.entry.id <= last)
-            for each in reversed(self._complete())
-            if each.entry.connector == connector
+            for each in reversed(self._complete(self._of_connector.get(connector, ())))
         ]
 
     def open_intents(self) -> list[Intent]:
         """The changes that have not finished, the oldest first."""
-        return [each for each in self._complete() if self._phase(each.entry.id) is not None]
+        return self._complete(self._unfinished)
 
     def removals(self, newest: HistoryEntry, keep: Retention) -> list[OffsetEntry]:
         """The tombstones of those that *keep* excludes once *newest* has begun, each state before what it is about."""
         oldest = newest.at_ms - keep.max_age // timedelta(milliseconds=1)
-        entries = [each.entry for each in self._complete()]
-        of_connector = [
-            each.id for each in [*entries, newest] if each.connector == newest.connector
+        outdated = self._by_age[: bisect_left(self._by_age, _Aged(oldest, 0))]
+        of_connector = self._complete(self._of_connector.get(newest.connector, ()))
+        surplus = [*(each.entry.id for each in of_connector), newest.id][: -keep.entries]
+        gone = {*surplus, *(each.number for each in outdated)} - {newest.id}
+        return [
+            tombstone
+            for number in sorted(gone)
+            if self._is_finished(number)
+            for tombstone in self._tombstones(number)
         ]
-        surplus = set(of_connector[: -keep.entries])
-        gone = [
-            each.id
-            for each in entries
-            if self._phase(each.id) is None and (each.id in surplus or each.at_ms < oldest)
-        ]
-        return [tombstone for number in gone for tombstone in self._tombstones(number)]
 
     def apply(self, key: bytes | None, value: bytes | None) -> None:
         """Take in the next record.
@@ -158,19 +168,19 @@ class ChangesTopic:
         else:
             raise UnreadableRecordError(f"its key {text!r} is not known")
 
-    def _complete(self) -> list[Intent]:
-        """The changes of which all records are there, by their numbers."""
+    def _complete(self, numbers: Iterable[int]) -> list[Intent]:
+        """Those of the changes with these *numbers* of which all records are there, by their numbers."""
         found = list[Intent]()
-        for _, records in sorted(self._changes.items()):
+        for records in map(self._changes.__getitem__, sorted(numbers)):
             begun, state = records.begun, records.state
             if begun is not None and state is not None:
                 entry = replace(begun.entry, done=state.done)
                 found.append(replace(begun, entry=entry, phase=state.phase or begun.phase))
         return found
 
-    def _phase(self, number: int) -> Phase | None:
+    def _is_finished(self, number: int) -> bool:
         state = self._changes[number].state
-        return None if state is None else state.phase
+        return state is not None and state.phase is None
 
     def _tombstones(self, number: int) -> Iterable[OffsetEntry]:
         yield f"{_STATE}{number}".encode(), None
@@ -180,6 +190,10 @@ class ChangesTopic:
     def _put_state(self, number: int, content: Content | None) -> None:
         state = None if content is None else _state(content)
         self._changes.setdefault(number, _Records()).state = state
+        if state is None or state.phase is None:
+            self._unfinished.discard(number)
+        else:
+            self._unfinished.add(number)
         self._forget_empty(number)
 
     def _put_part(self, number: int, part: int, content: Content | None) -> None:
@@ -188,12 +202,28 @@ class ChangesTopic:
         records = self._changes.setdefault(number, _Records())
         if text is None:
             records.parts.pop(part, None)
-            records.begun = None
+            self._put_begun(records, None)
             self._forget_empty(number)
             return
         records.count, records.parts[part] = count, text
         if all(each in records.parts for each in range(count)):
-            records.begun = _intent(number, "".join(map(records.parts.__getitem__, range(count))))
+            whole = "".join(map(records.parts.__getitem__, range(count)))
+            self._put_begun(records, _intent(number, whole))
+
+    def _put_begun(self, records: _Records, begun: Intent | None) -> None:
+        """Keep what the parts say, and where it is found."""
+        if records.begun is not None:
+            before = records.begun.entry
+            del self._by_age[bisect_left(self._by_age, _Aged(before.at_ms, before.id))]
+            numbers = self._of_connector[before.connector]
+            numbers.remove(before.id)
+            if not numbers:
+                del self._of_connector[before.connector]
+        records.begun = begun
+        if begun is not None:
+            entry = begun.entry
+            insort(self._by_age, _Aged(entry.at_ms, entry.id))
+            self._of_connector.setdefault(entry.connector, set()).add(entry.id)
 
     def _forget_empty(self, number: int) -> None:
         records = self._changes[number]

@@ -5,6 +5,7 @@ Keys and values are those of Kafka Connect 4.3, in the order of its fields, so t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -37,6 +38,7 @@ class _Kind(StrEnum):
     LOGGER = "logger-cluster-"
 
 
+_KINDS: Final = tuple(_Kind)
 # The key signs requests between workers; the others are requests themselves, and no state.
 _NO_CONFIGURATION: Final = (_Kind.RESTART, _Kind.SESSION_KEY, _Kind.LOGGER)
 # Workers before 3.5 know only the first field, and not that connectors can be stopped (KIP-875).
@@ -83,8 +85,7 @@ class ConnectorRecords:
     """What the topic says about one connector.
 
     *config* is ``None`` where it was deleted, or has only other records. *tasks* are in force since their last commit; where that
-    named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*. *uncommitted* are
-    the tasks' records since then.
+    named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*.
     """
 
     config: Properties | None = None
@@ -93,9 +94,6 @@ class ConnectorRecords:
     is_inconsistent: bool = False
     applied: Properties | None = None
     count: TaskCount | None = None
-    uncommitted: Mapping[int, Mapping[str, str]] = field(
-        default_factory=dict[int, Mapping[str, str]]
-    )
 
 
 @dataclass(slots=True)
@@ -103,6 +101,8 @@ class ConfigTopic:
     """What the records of the topic add up to, in the order in which they were written. One thread applies them."""
 
     _found: dict[str, ConnectorRecords] = field(default_factory=dict[str, ConnectorRecords])
+    # The tasks' records of each connector since its last commit.
+    _uncommitted: dict[str, _Tasks] = field(default_factory=dict[str, "_Tasks"])
 
     def connectors(self) -> dict[str, StoredConnector]:
         """The connectors that have a configuration, by name."""
@@ -130,22 +130,25 @@ class ConfigTopic:
         kind, name = _kind_of(key_text(key))
         if kind in _NO_CONFIGURATION:
             return
-        index = -1
         if kind is _Kind.TASK:
-            name, index = task_of(name)
+            self._apply_task(name, value)
+            return
         before = self.records(name)
         # Nothing that is read here is kept in part: a record counts as a whole, or is passed over.
         match kind, parsed(value):
             case _Kind.TARGET_STATE, content:
                 after = _with_target_state(before, content)
+            case _Kind.CONNECTOR, None:
+                # What its slots may have left must still be fenced.
+                after = ConnectorRecords(target_state=before.target_state, count=before.count)
+                self._uncommitted.pop(name, None)
             case _Kind.CONNECTOR, content:
-                after = _with_config(before, content)
+                after = replace(before, config=_properties(content))
             case _, None:
-                after = before
-            case _Kind.TASK, content:
-                after = _with_task(before, index, content)
+                return
             case _Kind.COMMIT, content:
-                after = _with_commit(before, content)
+                count = _number(content, "tasks")
+                after = _with_commit(before, count, self._uncommitted.pop(name, {}))
             case _, content:
                 after = replace(before, count=TaskCount(slots=_number(content, "task-count")))
         if after == _NOTHING:
@@ -153,7 +156,15 @@ class ConfigTopic:
         else:
             self._found[name] = after
 
+    def _apply_task(self, task: str, value: bytes | None) -> None:
+        name, index = task_of(task)
+        content = parsed(value)
+        if content is not None:
+            config = cast("Mapping[str, str]", _properties(content))
+            self._uncommitted.setdefault(name, {})[index] = config
 
+
+_Tasks: TypeAlias = dict[int, Mapping[str, str]]
 _NOTHING: Final = ConnectorRecords()
 
 
@@ -167,35 +178,21 @@ def _with_target_state(records: ConnectorRecords, value: Content | None) -> Conn
     return replace(records, target_state=target)
 
 
-def _with_config(records: ConnectorRecords, value: Content | None) -> ConnectorRecords:
-    if value is None:
-        # What its slots may have left must still be fenced.
-        return ConnectorRecords(target_state=records.target_state, count=records.count)
-    return replace(records, config=_properties(value))
-
-
-def _with_task(records: ConnectorRecords, index: int, value: Content) -> ConnectorRecords:
-    config = cast("Mapping[str, str]", _properties(value))
-    return replace(records, uncommitted={**records.uncommitted, index: config})
-
-
-def _with_commit(records: ConnectorRecords, value: Content) -> ConnectorRecords:
-    count = _number(value, "tasks")
+def _with_commit(records: ConnectorRecords, count: int, uncommitted: _Tasks) -> ConnectorRecords:
     if records.config is None:
         # What compaction left of a connector that was deleted (KAFKA-16838).
-        return replace(records, uncommitted={})
-    is_complete = all(index in records.uncommitted for index in range(count))
+        return records
+    is_complete = all(index in uncommitted for index in range(count))
     return replace(
         records,
-        tasks=tuple(records.uncommitted[index] for index in range(count)) if is_complete else (),
+        tasks=tuple(uncommitted[index] for index in range(count)) if is_complete else (),
         is_inconsistent=not is_complete,
         applied=records.config if is_complete else records.applied,
-        uncommitted={},
     )
 
 
 def _kind_of(text: str) -> tuple[_Kind, str]:
-    for kind in _Kind:
+    for kind in _KINDS:
         if text.startswith(kind):
             return kind, text.removeprefix(kind)
     raise UnreadableRecordError(f"its key {text!r} is not known")
@@ -205,11 +202,16 @@ def _properties(value: Content) -> Properties:
     found = value.get("properties")
     if not isinstance(found, dict):
         raise UnreadableRecordError("it has no properties")
-    found = cast("dict[str, object]", found)
-    wrong = [name for name, each in found.items() if not isinstance(each, str | None)]
-    if wrong:
-        raise UnreadableRecordError(f"its property {wrong[0]!r} is no string")
-    return cast("Properties", found)
+    kept = dict[str, str | None]()
+    for name, each in cast("dict[str, object]", found).items():
+        if each is None:
+            kept[name] = None
+        elif isinstance(each, str):
+            # Most names and values are those of a thousand other records, too.
+            kept[sys.intern(name)] = sys.intern(each)
+        else:
+            raise UnreadableRecordError(f"its property {name!r} is no string")
+    return kept
 
 
 def _number(value: Content, name: str) -> int:

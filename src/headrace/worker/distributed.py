@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from headrace.config.distributed_config import DistributedConfig
+from headrace.config.internal_topics import CONFIGS, OFFSETS, STATUSES
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed, GroupSettings
 from headrace.herder.errors import ServerError
@@ -36,10 +38,11 @@ from headrace.worker.services import (
     reach_kafka,
     sql_check,
     timing,
-    topic_of_offsets,
 )
 
+_log = logging.getLogger(__name__)
 _WAIT_SECONDS: Final = 60.0
+_CHECK_SECONDS: Final = 10.0
 
 
 @contextmanager
@@ -71,34 +74,30 @@ def serving_group(
 
 
 def group_topics(config: DistributedConfig) -> Sequence[CompactedTopic]:
-    """The topics that the workers of a group share, as they are created: of offsets, configurations, changes and statuses."""
+    """The topics that the workers of a group share, as they are created."""
+    given = config.originals
     of_configs = config.config_storage_replication_factor
-    return (
-        topic_of_offsets(config, config.offset_storage_topic),
-        CompactedTopic(
-            name=config.config_storage_topic,
-            partitions=1,
-            replication=of_configs,
-            setting="config.storage.topic",
-            keeps="connector configurations",
-            order=True,
-        ),
-        CompactedTopic(
-            name=config.changes_topic,
-            partitions=1,
-            replication=of_configs,
-            setting="headrace.changes.storage.topic",
-            keeps="changes of offsets",
-            order=True,
-        ),
-        CompactedTopic(
-            name=config.status_storage_topic,
-            partitions=config.status_storage_partitions,
-            replication=config.status_storage_replication_factor,
-            setting="status.storage.topic",
-            keeps="connector and task statuses",
-        ),
+    configs = CONFIGS.described(
+        given, name=config.config_storage_topic, partitions=1, replication=of_configs
     )
+    changes = replace(
+        CONFIGS.described(given, name=config.changes_topic, partitions=1, replication=of_configs),
+        setting="headrace.changes.storage.topic",
+        keeps="changes of offsets",
+    )
+    offsets = OFFSETS.described(
+        given,
+        name=config.offset_storage_topic,
+        partitions=config.offset_storage_partitions,
+        replication=config.offset_storage_replication_factor,
+    )
+    statuses = STATUSES.described(
+        given,
+        name=config.status_storage_topic,
+        partitions=config.status_storage_partitions,
+        replication=config.status_storage_replication_factor,
+    )
+    return configs, changes, offsets, statuses
 
 
 class _Later:
@@ -152,7 +151,9 @@ class _Worker:
             slots=config.slots,
             max_delay_ms=config.scheduled_rebalance_max_delay_ms,
         )
-        self._group = Distributed(parts, settings, self._opened_storage, self._member)
+        self._group = Distributed(
+            parts, settings, self._opened_storage, self._member, check=self._check_topics
+        )
         return self._group
 
     def _member(self, role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
@@ -222,10 +223,21 @@ class _Worker:
         )
 
     def _ensure_topics(self) -> None:
-        admin = KafkaAdmin(client_config(self.config.connection()))
+        for kind in (CONFIGS, OFFSETS, STATUSES):
+            for sentence in kind.ignored(self.config.originals):
+                _log.warning("%s", sentence)
         deadline = Deadline.after(self.config.start_deadline_ms / 1e3, time.monotonic)
         for topic in group_topics(self.config):
-            admin.ensure_compacted_topic(topic, deadline)
+            self._admin().ensure_compacted_topic(topic, deadline)
+
+    def _check_topics(self) -> None:
+        """Raise ``ConfigError`` when one of the topics has been changed so that it loses data."""
+        deadline = Deadline.after(_CHECK_SECONDS, time.monotonic)
+        for topic in group_topics(self.config):
+            self._admin().check_compacted_topic(topic, deadline)
+
+    def _admin(self) -> KafkaAdmin:
+        return KafkaAdmin(client_config(self.config.connection()))
 
     def _clients(self) -> StorageClients:
         config = self.config

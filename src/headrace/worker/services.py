@@ -130,7 +130,7 @@ def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) ->
     location = f"the topic {topic}" if config.offsets_in_topic else "the state file"
     _refuse_other_location(storage, location)
     if config.offsets_in_topic:
-        ensure_offsets_topic(config, topic)
+        _ensure_offsets_topic(config, topic)
     # Stored only now: a topic that was mistyped or forbidden holds no offsets.
     storage.settings.put_setting(_OFFSETS_LOCATION, location)
     return kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
@@ -146,20 +146,14 @@ def kafka_offsets(config: WorkerConfig, topic: str) -> OffsetRecordStore:
     )
 
 
-def ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
-    """Create the topic of source offsets if it is missing."""
+def _ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
     KafkaAdmin(client_config(config.connection())).ensure_compacted_topic(
-        topic_of_offsets(config, topic),
+        CompactedTopic(
+            name=topic,
+            partitions=config.offset_storage_partitions,
+            replication=config.offset_storage_replication_factor,
+        ),
         Deadline.after(config.start_deadline_ms / 1e3, time.monotonic),
-    )
-
-
-def topic_of_offsets(config: WorkerConfig, topic: str) -> CompactedTopic:
-    """The topic of source offsets called *topic*, as it is created."""
-    return CompactedTopic(
-        name=topic,
-        partitions=config.offset_storage_partitions,
-        replication=config.offset_storage_replication_factor,
     )
 
 

@@ -30,12 +30,12 @@ from headrace.worker.services import kafka_offsets, reach_kafka
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundTopic:
-    """One of the group's topics; without *partitions* it does not exist, and is created. *policy* is ``None`` where it is not known."""
+    """One of the group's topics; without *partitions* it does not exist, and is created. It has no *policies* where they are not known."""
 
     setting: str
     name: str
     partitions: int = 0
-    policy: str | None = None
+    policies: Sequence[str] = ()
     problem: str | None = None
 
 
@@ -150,12 +150,17 @@ class _Looking:
         admin = KafkaAdmin(client_config(self.config.connection()))
         if not admin.exists(topic.name, self.deadline):
             return FoundTopic(setting=topic.setting, name=topic.name)
+        problem = None
+        try:
+            admin.check_compacted_topic(topic, self.deadline)
+        except ConfigError as error:
+            [(_, problem)] = error.problems
         return FoundTopic(
             setting=topic.setting,
             name=topic.name,
             partitions=len(admin.partitions(topic.name, self.deadline)),
-            policy=admin.cleanup_policy(topic.name, self.deadline),
-            problem=admin.compacted_topic_problem(topic, self.deadline),
+            policies=sorted(admin.cleanup_policies(topic.name, self.deadline)),
+            problem=problem,
         )
 
     def read(self, existing: set[str]) -> None:

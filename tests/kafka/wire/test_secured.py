@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from end_to_end.secured import CANARY, REAUTHENTICATE_MS, Secured, secured_broker
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.admin import UNREACHABLE, KafkaAdmin
 from headrace.kafka.batches.producer_batch import UnstampedBatch
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
@@ -319,3 +320,67 @@ def test_a_broker_that_is_not_trusted_says_so_within_seconds(secured: Secured) -
     with pytest.raises(TaskFailedError, match=r"ssl\.truststore"):
         cluster.metadata(None, soon())
     cluster.close()
+
+
+def start_failures(secured: Secured) -> dict[str, tuple[dict[str, str], str]]:
+    """Settings with which no worker starts, and what it has to say about them."""
+    password = PLAIN.format(CANARY)
+    plain = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": password}
+    unencrypted = {"security.protocol": "SASL_PLAINTEXT", **plain}
+    return {
+        "login without TLS": (
+            {**unencrypted, "bootstrap.servers": secured.address},
+            rf"{secured.address} \(bootstrap\.servers\) wants TLS on this port\. Check security\.protocol",
+        ),
+        "nothing where TLS is wanted": (
+            {"bootstrap.servers": secured.certified},
+            rf"{secured.certified} \(bootstrap\.servers\) wants TLS on this port\. Check security\.protocol",
+        ),
+        "login where none is taken": (
+            {**unencrypted, "bootstrap.servers": secured.judges},
+            r"takes no login on this port\. Check security\.protocol",
+        ),
+        "wrong password": (
+            logged_in(secured, "PLAIN", PLAIN.format("wrong-canary")),
+            r"Invalid username or password\. Check security\.protocol and the sasl\.",
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "login without TLS",
+        "nothing where TLS is wanted",
+        "login where none is taken",
+        "wrong password",
+    ],
+)
+def test_what_no_retry_resolves_ends_the_start_with_its_cause(secured: Secured, case: str) -> None:
+    """The client library retries for ever, and of some causes only says that brokers are down."""
+    settings, sentence = start_failures(secured)[case]
+    admin = KafkaAdmin(client_config(settings))
+    with pytest.raises(TaskFailedError, match=sentence) as refused:
+        admin.check_reachable(soon(2))
+
+    assert str(refused.value).startswith(f"{UNREACHABLE} Kafka refused a connection: ")
+    assert "brokers are down" not in str(admin.last_error)
+    assert "canary" not in str(refused.value)
+
+
+def test_a_start_with_tls_is_told_that_the_port_has_none(secured: Secured) -> None:
+    """A broker that stops looks the same, so the start goes on waiting."""
+    admin = KafkaAdmin(client_config({**certified(secured), "bootstrap.servers": secured.judges}))
+    with pytest.raises(RetriableError):
+        admin.check_reachable(soon(2))
+
+    assert "PLAINTEXT broker listener" in str(admin.last_error)
+
+
+def test_a_start_without_a_login_is_told_that_one_may_be_wanted(secured: Secured) -> None:
+    """The client library only says that brokers are down."""
+    admin = KafkaAdmin(client_config({**certified(secured), "bootstrap.servers": secured.address}))
+    with pytest.raises(RetriableError):
+        admin.check_reachable(soon(2))
+
+    assert "wants a login; check security.protocol" in str(admin.last_error)

@@ -169,6 +169,20 @@ class Cluster:
             lambda: self._asked_metadata(topics, deadline, again=again),
         )
 
+    def failure(self, deadline: Deadline) -> ConnectError | None:
+        """Why no broker answers this client, asked once; ``None`` if one does.
+
+        It is the error that :meth:`metadata` would raise: a ``TaskFailedError`` if no retry can resolve it, otherwise a
+        ``RetriableError``.
+        """
+        request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+        try:
+            self.attempt_any(request, deadline, versions=_METADATA_VERSIONS)
+        except _UNANSWERED as error:
+            final = unresolvable(error, "a connection", self._settings)
+            return final or RetriableError(f"{error or type(error).__name__}.")
+        return None
+
     def list_offsets(
         self,
         wanted: Mapping[TopicPartition, int],
