@@ -209,7 +209,7 @@ class MirrorScene:
     def copied(self, case: MirrorCase, maker: Mirror, *, exactly_once: bool) -> Copied:
         """One run; raises BenchmarkError, with the end of the program's output, when it fails."""
         self._fill(case.shape)
-        flow = self._flow(case.shape.topic, case.tasks, exactly_once=exactly_once)
+        flow = self._flow(case.shape, case.tasks, exactly_once=exactly_once)
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             launched = time.time()
             process = maker.launch(flow, Path(name))
@@ -241,7 +241,7 @@ class MirrorScene:
         """Delays over *seconds*, then a kill and a start of another process."""
         shape = Shape(title="", topic=f"paced-{self._runs}", records=0, value_bytes=0, partitions=1)
         fill(self._source, shape)
-        flow = self._flow(shape.topic, 1)
+        flow = self._flow(shape, 1)
         reader = CopyReader(self._target, flow.remote_topic)
         writer = PacedWriter(self._source, flow.topic, rate=_DELAY_RATE, size=_DELAY_BYTES)
         with tempfile.TemporaryDirectory(dir=self._folder) as name, writer:
@@ -270,14 +270,15 @@ class MirrorScene:
             percent=100 * cpu_seconds / seconds,
         )
 
-    def _flow(self, topic: str, tasks: int, *, exactly_once: bool = True) -> MirrorFlow:
+    def _flow(self, shape: Shape, tasks: int, *, exactly_once: bool = True) -> MirrorFlow:
         self._runs += 1
         return MirrorFlow(
             alias=f"run{self._runs}",
             source=self._source,
             target=self._target,
-            topic=topic,
+            topic=shape.topic,
             tasks=tasks,
+            compression=shape.compression,
             exactly_once=exactly_once,
         )
 

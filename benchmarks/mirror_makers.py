@@ -31,16 +31,15 @@ TUNED_PRODUCER: Final[Mapping[str, str]] = {
     "buffer.memory": "67108864",
     "max.request.size": "8388608",
     "send.buffer.bytes": "1048576",
-    "compression.type": "none",
 }
-"""What its producer has. It would compress again what it has read, with a codec."""
+"""What its producer has. It compresses as the records that it copies were, so that both copies are of one size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorFlow:
     """One flow that copies *topic*. *alias* names the source cluster, and is a new one in each run.
 
-    *exactly_once* is the promise; without it positions are committed behind the records.
+    *compression* is that of its records. *exactly_once* is the promise; without it positions are committed behind the records.
     """
 
     alias: str
@@ -48,6 +47,7 @@ class MirrorFlow:
     target: str
     topic: str
     tasks: int
+    compression: str = "none"
     exactly_once: bool = True
 
     @property
@@ -147,6 +147,7 @@ class JavaMirrorMaker:
             f"{pair}.transaction.boundary.interval.ms": "1000",
             **{f"{flow.alias}.consumer.{key}": value for key, value in TUNED.items()},
             **{f"{TARGET}.producer.{key}": value for key, value in TUNED_PRODUCER.items()},
+            f"{TARGET}.producer.compression.type": flow.compression,
         }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headrace.config.distributed_config import DistributedConfig
 from headrace.config.worker_config import ROLES, WorkerConfig
 from headrace.connect.config import Config
 from headrace.connect.setting import Limits, Setting
@@ -65,7 +66,7 @@ LEFT_OUT = """
 | `…-rate` | Prometheus computes them: `rate(kafka_connect_source_task_metrics_source_record_write_total[1m])`. |
 | `task-startup-…` | Left out: a task starts with each micro-batch. |
 | `running-ratio`, `pause-ratio`, `offset-commit-success-percentage`, `offset-commit-failure-percentage`, `source-record-active-count-max`, `source-record-active-count-avg` | Not measured. |
-| `connect-worker-rebalance-metrics`, `connect-coordinator-metrics` | A standalone worker has no group. |
+| `connect-worker-rebalance-metrics`, `connect-coordinator-metrics` | Not measured. |
 """
 
 
@@ -74,10 +75,16 @@ def reference() -> str:
     common = framework_settings()
     files = FilesConfig.settings()
     of_stores = {each.name for kind in KINDS.values() for each in kind.config.settings()}
+    in_workers = {each.name for each in WorkerConfig.settings()}
     in_files = {each.name for each in files}
     in_mirror = {each.name for each in MirrorSourceConfig.settings()}
     parts = [
         _part("Workers", "run-a-worker", WorkerConfig.settings()),
+        _part(
+            "Workers of a group",
+            "worker-group",
+            (each for each in DistributedConfig.settings() if each.name not in in_workers),
+        ),
         _part("REST", "rest", RestConfig.settings()),
         _part("Every connector", "run-a-worker", common, inherited=_CONVERTERS),
         _part("`files`", "read-files", (each for each in files if each.name not in of_stores)),

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from headrace import __version__
@@ -295,7 +296,10 @@ class Distributed:
         self._give_up(self._leadership.owned & assignment.revoked.keys())
         added = frozenset(assignment.assigned) - self._leadership.owned
         self._leadership.take(added)
-        self._parts.queue.ask(None, lambda: self._start(added))
+        for name in sorted(added):
+            # Behind a request that holds its name, such as its creation with offsets.
+            starting = self._parts.queue.submit(None, partial(self._start, name), connector=name)
+            starting.add_done_callback(partial(_log_failure, name))
         if assignment.delay_ms:
             self._join_at = self._clock() + assignment.delay_ms / 1e3
 
@@ -326,11 +330,10 @@ class Distributed:
         for name in set(local.statuses.connectors()) - local.configs.connectors().keys():
             statuses.forget(name)
 
-    def _start(self, names: Collection[str]) -> None:
-        for name in sorted(names):
-            connector = self._parts.local.configs.connector(name)
-            if connector is not None:
-                self._want(connector, again=False)
+    def _start(self, name: str) -> None:
+        connector = self._parts.local.configs.connector(name)
+        if connector is not None and self.has(name):
+            self._want(connector, again=False)
 
     def _want(self, connector: StoredConnector, *, again: bool) -> None:
         self._seen[connector.name] = connector
@@ -395,6 +398,14 @@ class Distributed:
             _log.warning("The group %r was not left: %s", self._settings.group, error)
         finally:
             self._membership.close()
+
+
+def _log_failure(name: str, starting: Future[None]) -> None:
+    error = starting.exception()
+    if error is not None:
+        _log.error(
+            "Connector %s, which is assigned to this worker, is not started: %s", name, error
+        )
 
 
 class _Leadership:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ssl
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
@@ -22,16 +22,20 @@ _CONNECT_SECONDS: Final = 10.0
 _NO_CONTENT: Final = 204
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Forwarding:
-    """Sends requests on.
+    """Sends requests on. Any thread may call.
 
     *trust* checks the certificates of workers at https; ``None`` for the machine's own authorities. *catch_up* is called after a
     request that another worker has granted: whoever asks here sees what was changed there.
     """
 
-    trust: ssl.SSLContext | None = field(default=None, repr=False)
-    catch_up: Callable[[], None] = lambda: None
+    def __init__(
+        self, trust: ssl.SSLContext | None = None, catch_up: Callable[[], None] = lambda: None
+    ) -> None:
+        self._trust = trust
+        self._catch_up = catch_up
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
 
     def answered(self, request: ApiRequest, elsewhere: ElsewhereError) -> ApiResponse:
         """The answer of the worker that *elsewhere* names; called in the thread of the request, which waits for it.
@@ -52,19 +56,36 @@ class Forwarding:
             headers["Content-Type"] = JSON
         if request.authorization is not None:
             headers["Authorization"] = request.authorization
-        timeout = httpx.Timeout(REQUEST_SECONDS, connect=_CONNECT_SECONDS)
-        verify = True if self.trust is None else self.trust
         try:
-            # A worker is asked by its own address, whatever proxies this process has.
-            with httpx.Client(verify=verify, timeout=timeout, trust_env=False) as client:
-                answer = client.request(request.method, url, content=request.body, headers=headers)
+            answer = self._opened().request(
+                request.method, url, content=request.body, headers=headers
+            )
         except httpx.TransportError as error:
             raise ConflictError(
                 f"{elsewhere} It does not answer at {elsewhere.url} ({error or type(error).__name__}). Retry later."
             ) from error
         if answer.is_success:
-            self.catch_up()
+            self._catch_up()
         return _response(answer, request.origin)
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _opened(self) -> httpx.Client:
+        # Made when it is first needed, as it reads the machine's authorities, and kept, as that takes long.
+        with self._lock:
+            if self._client is None:
+                self._client = httpx.Client(
+                    verify=True if self._trust is None else self._trust,
+                    timeout=httpx.Timeout(REQUEST_SECONDS, connect=_CONNECT_SECONDS),
+                    # A worker is asked by its own address, whatever proxies this process has.
+                    trust_env=False,
+                )
+            return self._client
 
 
 def _response(answer: httpx.Response, origin: str) -> ApiResponse:

@@ -75,6 +75,7 @@ class RestServer:
         self._request_seconds = request_seconds
         self._connections = connections or Connections()
         self._servers: list[_Server] = []
+        self._forwarding = Forwarding()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -86,6 +87,7 @@ class RestServer:
         _quieten()
         login = self._config.login()
         main_tls, admin_tls = self._config.tls_contexts()
+        self._forwarding = Forwarding(self._config.trust_context(), self._herder.catch_up)
         binding = self._binding or Binding.of(self._config)
         self._binding = binding
         threads = HandlerThreads(self._herder.stage, seconds=self._request_seconds)
@@ -97,6 +99,7 @@ class RestServer:
             threads=threads,
             bodies=RequestBodies(self._config.max_body_bytes),
             login=login,
+            forwarding=self._forwarding,
         )
         main = app([*routes, *metrics, *shared])
         admin = app(admin_routes(self._levels))
@@ -136,6 +139,7 @@ class RestServer:
             each.ask_to_end()
         if self._thread is not None:
             self._thread.join(GRACE_SECONDS + 5)
+        self._forwarding.close()
         if self._binding is not None:
             self._binding.close()
 
@@ -156,6 +160,7 @@ class RestServer:
         threads: HandlerThreads,
         bodies: RequestBodies,
         login: BasicLogin | None,
+        forwarding: Forwarding,
     ) -> ASGIApp:
         app: ASGIApp = App(
             routes=routes,
@@ -163,9 +168,7 @@ class RestServer:
             bodies=bodies,
             login=login,
             connections=self._connections,
-            forwarding=Forwarding(
-                trust=self._config.trust_context(), catch_up=self._herder.catch_up
-            ),
+            forwarding=forwarding,
         )
         origins = self._config.access_control_allow_origin
         if origins.strip():
@@ -235,8 +238,12 @@ class _Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._ending.set)
 
 
+_CLIENT_LOGGER: Final = "httpx"
+
+
 def _quieten() -> None:
-    """Let the web server log only warnings and errors, unless its level has been set."""
-    logger = logging.getLogger(SERVER_LOGGER)
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.WARNING)
+    """Let the web server, and the client for other workers, log only warnings and errors, unless their levels have been set."""
+    for name in (SERVER_LOGGER, _CLIENT_LOGGER):
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.WARNING)

@@ -330,7 +330,11 @@ class KafkaChangeStore:
         return self._found.entries(connector)
 
     def open_intents(self) -> Sequence[Intent]:
-        """The open changes, the oldest first."""
+        """The open changes, the oldest first, as of now.
+
+        The topics are read one after the other, so that the record which ends a creation may arrive after that of its connector.
+        """
+        self._shared.refresh()
         return self._found.open_intents()
 
     def begin(self, intent: Intent, keep: Retention) -> Intent:
