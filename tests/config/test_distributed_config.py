@@ -6,6 +6,7 @@ import pytest
 
 from headrace.config.distributed_config import DistributedConfig
 from headrace.connect.errors import ConfigError
+from headrace.task.connector_spec import Delivery
 
 PROPS = {
     "bootstrap.servers": "h:1",
@@ -62,17 +63,28 @@ def test_what_kafka_connect_requires_is_required() -> None:
     } == dict(caught.value.problems).keys()
 
 
-def test_settings_of_the_topics_are_passed_on_and_preparing_is_accepted() -> None:
-    """A worker that stands alone refuses both."""
-    config = DistributedConfig.parse(
-        {
-            **PROPS,
-            "config.storage.min.insync.replicas": "2",
-            "exactly.once.source.support": "preparing",
-        }
-    )
+def test_settings_of_the_topics_are_passed_on() -> None:
+    """A worker that stands alone refuses them."""
+    given = {**PROPS, "config.storage.min.insync.replicas": "2"}
 
-    assert config.exactly_once
+    assert () == tuple(DistributedConfig.problems(given))
+
+
+@pytest.mark.parametrize(
+    ("support", "delivery", "fences"),
+    [
+        ("enabled", Delivery.EXACTLY_ONCE, True),
+        ("preparing", Delivery.AT_LEAST_ONCE, True),
+        ("disabled", Delivery.AT_LEAST_ONCE, False),
+    ],
+)
+def test_a_group_is_prepared_for_exactly_once(
+    support: str, delivery: Delivery, *, fences: bool
+) -> None:
+    """With ``preparing`` the leader writes in transactions already, and tasks do not, as in Kafka Connect."""
+    config = DistributedConfig.parse({**PROPS, "exactly.once.source.support": support})
+
+    assert (delivery, fences) == (config.delivery, config.fences_leaders)
 
 
 def test_times_that_do_not_fit_together_are_refused() -> None:

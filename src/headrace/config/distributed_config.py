@@ -123,6 +123,11 @@ class DistributedConfig(WorkerConfig):
         return min(super().lease_seconds, self.longest_lease_ms / 1e3)
 
     @property
+    def fences_leaders(self) -> bool:
+        """Whether the leader writes configurations in transactions, which fence an earlier leader (KIP-618)."""
+        return self.exactly_once_source_support != "disabled"
+
+    @property
     def changes_topic(self) -> str:
         """The topic of the history of offsets."""
         return self.changes_storage_topic or f"{self.config_storage_topic}-changes"

@@ -354,8 +354,8 @@ class WorkerConfig(WorkerSettings):
 
     @property
     def exactly_once(self) -> bool:
-        """Whether source tasks write in transactions."""
-        return self.exactly_once_source_support != "disabled"
+        """Whether source tasks write in transactions; not yet while a group is being prepared for it."""
+        return self.exactly_once_source_support in (None, "enabled")
 
     @property
     def lease_seconds(self) -> float:

@@ -213,7 +213,7 @@ class KafkaAdmin:
         Raises :class:`~headrace.connect.errors.ConfigError` when it is not compacted, or has not the one partition that it must
         have. When this client may not read the topic's settings, that is logged and they are not checked.
         """
-        policies = self._cleanup_policies(topic.name, deadline)
+        policies = self.cleanup_policies(topic.name, deadline)
         if not policies:
             _log.info(_UNVERIFIED, topic.name)
         elif policies != _ONLY_COMPACT:
@@ -270,7 +270,7 @@ class KafkaAdmin:
                 raise _unanswered("brokers do not know it yet", "the creation of", topic)
             time.sleep(deadline.remaining(_PAUSE_SECONDS))
 
-    def _cleanup_policies(self, topic: str, deadline: Deadline) -> frozenset[str]:
+    def cleanup_policies(self, topic: str, deadline: Deadline) -> frozenset[str]:
         """Those of *topic*; none where this client may not read them."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
 

@@ -37,12 +37,12 @@ class LogRecord:
 
 
 class CompactedLog:
-    """Follows *topic* and hands every committed record to *on_record*, per partition in order.
+    """Follows *topic* and hands every committed record to *on_record*, per partition in order; with *uncommitted*, the others, too.
 
     If the consumer delivers nothing although the broker has more, as after a long freeze of the broker, it is
-    replaced by a new one that resumes at the same offsets. One thread owns it. Reads ``read_committed`` and
-    commits nothing. Partitions that the topic gains are read from their beginning. *on_record* runs inside
-    ``read_to_end``. *when_late* is a sentence of advice for when the end is not reached in time. Raises
+    replaced by a new one that resumes at the same offsets. One thread owns it. Commits nothing. Partitions that
+    the topic gains are read from their beginning. *on_record* runs inside ``read_to_end``. *when_late* is a
+    sentence of advice for when the end is not reached in time. Raises
     :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
     """
 
@@ -53,6 +53,7 @@ class CompactedLog:
         *,
         on_record: Callable[[LogRecord], None],
         when_late: str = "",
+        uncommitted: bool = False,
         consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
     ) -> None:
         self._topic = topic
@@ -61,6 +62,7 @@ class CompactedLog:
         self._reached: dict[int, int] = {}
         self._admin = KafkaAdmin(config)
         self._settings = config.settings
+        self._isolation = "read_uncommitted" if uncommitted else "read_committed"
         self._make = consumer
         self._consumer = self._opened()
         self._is_doubtful = False
@@ -132,7 +134,14 @@ class CompactedLog:
     def _opened(self) -> Consumer:
         connection = connection_settings(self._settings)
         try:
-            return self._make({**connection, **_READING, "logger": CLIENT_LOG})
+            return self._make(
+                {
+                    **connection,
+                    **_READING,
+                    "isolation.level": self._isolation,
+                    "logger": CLIENT_LOG,
+                }
+            )
         except KafkaException as error:
             raise refused_settings(error, self._settings) from error
 
@@ -231,7 +240,6 @@ _READING: dict[str, str | int | bool] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
-    "isolation.level": "read_committed",
     "auto.offset.reset": "error",
     "allow.auto.create.topics": False,
     # How long fetching pauses when the local queue is full; the default of a second starves the reader.

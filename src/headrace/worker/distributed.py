@@ -73,6 +73,33 @@ def serving_group(
         yield herder
 
 
+def group_topics(config: DistributedConfig) -> Sequence[CompactedTopic]:
+    """The topics that the workers of a group share, as they are created."""
+    given = config.originals
+    of_configs = config.config_storage_replication_factor
+    configs = CONFIGS.described(
+        given, name=config.config_storage_topic, partitions=1, replication=of_configs
+    )
+    changes = replace(
+        CONFIGS.described(given, name=config.changes_topic, partitions=1, replication=of_configs),
+        setting="headrace.changes.storage.topic",
+        keeps="changes of offsets",
+    )
+    offsets = OFFSETS.described(
+        given,
+        name=config.offset_storage_topic,
+        partitions=config.offset_storage_partitions,
+        replication=config.offset_storage_replication_factor,
+    )
+    statuses = STATUSES.described(
+        given,
+        name=config.status_storage_topic,
+        partitions=config.status_storage_partitions,
+        replication=config.status_storage_replication_factor,
+    )
+    return configs, changes, offsets, statuses
+
+
 class _Later:
     """Stands for a store that is there once Kafka has been reached: each use waits for it, as requests do."""
 
@@ -200,48 +227,21 @@ class _Worker:
             for sentence in kind.ignored(self.config.originals):
                 _log.warning("%s", sentence)
         deadline = Deadline.after(self.config.start_deadline_ms / 1e3, time.monotonic)
-        for topic in self._topics():
+        for topic in group_topics(self.config):
             self._admin().ensure_compacted_topic(topic, deadline)
 
     def _check_topics(self) -> None:
         """Raise ``ConfigError`` when one of the topics has been changed so that it loses data."""
         deadline = Deadline.after(_CHECK_SECONDS, time.monotonic)
-        for topic in self._topics():
+        for topic in group_topics(self.config):
             self._admin().check_compacted_topic(topic, deadline)
 
     def _admin(self) -> KafkaAdmin:
         return KafkaAdmin(client_config(self.config.connection()))
 
-    def _topics(self) -> Sequence[CompactedTopic]:
-        config, given = self.config, self.config.originals
-        of_configs = config.config_storage_replication_factor
-        configs = CONFIGS.described(
-            given, name=config.config_storage_topic, partitions=1, replication=of_configs
-        )
-        changes = replace(
-            CONFIGS.described(
-                given, name=config.changes_topic, partitions=1, replication=of_configs
-            ),
-            setting="headrace.changes.storage.topic",
-            keeps="changes of offsets",
-        )
-        offsets = OFFSETS.described(
-            given,
-            name=config.offset_storage_topic,
-            partitions=config.offset_storage_partitions,
-            replication=config.offset_storage_replication_factor,
-        )
-        statuses = STATUSES.described(
-            given,
-            name=config.status_storage_topic,
-            partitions=config.status_storage_partitions,
-            replication=config.status_storage_replication_factor,
-        )
-        return configs, changes, offsets, statuses
-
     def _clients(self) -> StorageClients:
         config = self.config
-        leader = f"connect-cluster-{config.group_id}" if config.exactly_once else None
+        leader = f"connect-cluster-{config.group_id}" if config.fences_leaders else None
         return StorageClients(
             reader=client_config(config.connection()),
             leader=producer_config(config.connection(), transactional_id=leader),
