@@ -9,14 +9,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
+from kafka.admin import MemberToRemove
 
 from end_to_end import dying_worker
+from headrace.kafka.client_config import client_config
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.wire.cluster import Cluster
+from headrace.kafka.wire.settings import wire_settings
 from headrace.testing.judge import committed_records
+from kafka import KafkaAdminClient
 from waiting import until
 
 Offsets = Mapping[str, int]
@@ -36,7 +43,8 @@ class Seen:
 class DyingWorker:
     """One command line in *folder*, started as often as it dies. *files* are those of its connectors.
 
-    The *command* is ``run``, or ``worker`` for one that is a group of one.
+    The *command* is ``run``, or ``worker`` for one of a group. One that *is_alone* there does not wait for the session of its
+    predecessor, which an administrator has removed.
     """
 
     bootstrap: str
@@ -44,6 +52,7 @@ class DyingWorker:
     group: str
     files: Sequence[Path] = ()
     command: str = "run"
+    is_alone: bool = False
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -55,6 +64,8 @@ class DyingWorker:
 
     def start(self) -> None:
         """Start it, and return when it has completed its start, or has died."""
+        if self.command == "worker" and self.is_alone:
+            self._remove_predecessor()
         self._begin()
         until(lambda: self._is_healthy() or self.is_dead, seconds=120)
 
@@ -168,6 +179,17 @@ class DyingWorker:
         except httpx.TransportError:
             # It has died, or it is about to.
             return False
+
+    def _remove_predecessor(self) -> None:
+        client = client_config({"bootstrap.servers": self.bootstrap})
+        with closing(Cluster(wire_settings(client.settings))) as cluster:
+            found = cluster.describe_group(self.group, Deadline.after(60))
+        if not found.members:
+            return
+        with closing(KafkaAdminClient(bootstrap_servers=self.bootstrap)) as admin:
+            admin.remove_group_members(
+                self.group, [MemberToRemove(member_id=each.member_id) for each in found.members]
+            )
 
     def _alone(self) -> dict[str, str]:
         return {"state.file": str(self.folder / "state.db")}

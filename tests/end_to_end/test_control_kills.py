@@ -104,7 +104,7 @@ def command() -> str:
 @pytest.fixture
 def worker(bootstrap: str, tmp_path: Path, group: str, command: str) -> Iterator[DyingWorker]:
     """One that has been started."""
-    made = DyingWorker(bootstrap, tmp_path, group, command=command)
+    made = DyingWorker(bootstrap, tmp_path, group, command=command, is_alone=True)
     made.start()
     yield made
     made.end()

@@ -105,8 +105,11 @@ def test_each_record_comes_once_whoever_leads(
         assert committed(first, "c") < at, "nothing was interrupted"
         first.send(ENDS[end])
         if first.is_frozen:
-            assert leader([each for each in workers if each is not first]) is not first
+            second = leader([each for each in workers if each is not first])
             first.send(signal.SIGCONT)
+            until(lambda: "has gone on without this worker" in first.told(), seconds=60)  # noqa: B023 (called at once)
+            until(lambda: leader(workers) is second, seconds=60)  # noqa: B023 (called at once)
+            assert "The connector has stopped" not in second.told(), "it was disturbed by a return"
         else:
             first.start()
     for name in CONNECTORS:

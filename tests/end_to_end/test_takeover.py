@@ -124,6 +124,7 @@ class Group:
         ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda each: each.name)
 @pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly-once", "at-least-once"])
 def test_over_and_back(

@@ -59,5 +59,7 @@ def _serve(config: DistributedConfig) -> int:
             emit=to_all(EventLog(), counts),
         ) as herder,
     ):
-        metrics = Metrics(counts, partial(connector_snapshots, herder))
+        # Of its own connectors alone: whoever adds up the group's workers counts each one once.
+        snapshots = partial(connector_snapshots, herder, worker_id=binding.worker_id)
+        metrics = Metrics(counts, snapshots)
         return served(herder, RestServer(herder, rest, binding=binding, metrics=metrics.text))

@@ -104,7 +104,9 @@ class Distributed:
         self._storage = storage
         self._clock = clock
         self._woken = threading.Event()
-        self._leadership = _Leadership(parts, settings, storage, clock)
+        self._leadership = _Leadership(
+            parts, settings, storage, clock, member_id=lambda: self._membership.member_id
+        )
         self._membership = member(self._leadership, self._woken.set)
         self._is_ready = threading.Event()
         self._is_open = threading.Event()
@@ -249,12 +251,8 @@ class Distributed:
 
     def _turn(self) -> None:
         self._stay_alive()
-        if self._membership.is_removed and self._leadership.owned:
-            _log.warning(
-                "The group %r has gone on without this worker, whose connectors end here. It joins again.",
-                self._settings.group,
-            )
-            self._give_up(self._leadership.owned)
+        if self._membership.is_removed:
+            self._end_all()
         if self._join_at is not None and self._clock() >= self._join_at:
             self._join_at = None
             self._membership.request_join()
@@ -269,12 +267,23 @@ class Distributed:
         if joined is None:
             return
         try:
+            if joined.member_id != self._leadership.member_id:
+                self._end_all()
             if self._is_in_force(self._leadership.joined(joined)):
                 self._apply()
         except BaseException:
             # What was not applied is assigned once more.
             self._membership.request_join()
             raise
+
+    def _end_all(self) -> None:
+        """The group takes this worker for someone new, who has nothing: what it had may be another worker's by now."""
+        if self._leadership.owned:
+            _log.warning(
+                "The group %r has gone on without this worker, whose connectors end here. It joins again.",
+                self._settings.group,
+            )
+            self._give_up(self._leadership.owned)
 
     def _is_in_force(self, assignment: Assignment) -> bool:
         """Read as far as the leader has; returns whether anything is assigned."""
@@ -420,7 +429,10 @@ class _Leadership:
         settings: GroupSettings,
         storage: Callable[[], GroupStorage],
         clock: Clock,
+        *,
+        member_id: Callable[[], str],
     ) -> None:
+        self._own_id = member_id
         self._local = parts.local
         self._settings = settings
         self._storage = storage
@@ -431,6 +443,8 @@ class _Leadership:
         self._assignment: Assignment | None = None
         self.owned = frozenset[str]()
         """The connectors that this worker runs."""
+        self.member_id = ""
+        """As which this worker joined last."""
         self.generation = -1
         """The last one that was joined; -1 before."""
         self.leads = False
@@ -456,6 +470,7 @@ class _Leadership:
         """Take in a join that was completed; returns what the leader has assigned."""
         self._assignment = decoded_assignment(joined.assignment)
         self.generation = joined.generation
+        self.member_id = joined.member_id
         self.leads = self._assignment.leader == joined.member_id
         return self._assignment
 
@@ -493,7 +508,8 @@ class _Leadership:
 
     def _metadata(self, version: ProtocolVersion) -> MemberMetadata:
         last, allocation = self._assignment, None
-        if last is not None and self.owned:
+        # Whoever was removed joins again as someone new, within the same call of the library.
+        if last is not None and self.owned and self._own_id() == self.member_id:
             allocation = Assignment(
                 version=version,
                 leader=last.leader,

@@ -101,17 +101,24 @@ def _state_info(local: LocalServices, status: Status | None, task: int | None) -
     )
 
 
-def connector_snapshots(herder: Herder) -> Sequence[ConnectorSnapshot]:
-    """The current state of every connector of *herder*; called on the thread that collects metrics."""
-    return list(_connector_snapshots(herder))
+def connector_snapshots(
+    herder: Herder, *, worker_id: str | None = None
+) -> Sequence[ConnectorSnapshot]:
+    """The current state of every connector of *herder*, or of those whose last state is from the worker *worker_id*.
+
+    Called on the thread that collects metrics.
+    """
+    return list(_connector_snapshots(herder, worker_id))
 
 
-def _connector_snapshots(herder: Herder) -> Iterator[ConnectorSnapshot]:
+def _connector_snapshots(herder: Herder, worker_id: str | None) -> Iterator[ConnectorSnapshot]:
     for name in herder.connectors():
         try:
             status, info = herder.status(name), herder.info(name)
         except NotFoundError:
             # Deleted since its name was read.
+            continue
+        if worker_id not in (None, status.connector.worker_id):
             continue
         yield ConnectorSnapshot(
             name=name,

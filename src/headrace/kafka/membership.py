@@ -124,8 +124,12 @@ class GroupMembership:
     @property
     def is_removed(self) -> bool:
         """Whether the group goes on without this member, which was in it before or has not joined yet."""
-        found = self._coordinator
-        return found is None or not found.is_known()
+        return not self.member_id
+
+    @property
+    def member_id(self) -> str:
+        """The id that the brokers have given this member; empty while they have given none, or do not know it any more."""
+        return "" if self._coordinator is None else self._coordinator.own_id()
 
     def join(self, seconds: float) -> Joined | None:
         """Join, or go on with a join that has begun, for at most *seconds*; ``None`` when that is not over by then.
@@ -266,9 +270,9 @@ class _Coordinator(_BaseCoordinator):
             return False
         return self._is_waited_for or now - self._acknowledged_at < self._patience
 
-    def is_known(self) -> bool:
-        """Whether the brokers have given this member an id, and not told since that they do not know it."""
-        return self._generation.has_member_id()
+    def own_id(self) -> str:
+        """See :attr:`GroupMembership.member_id`."""
+        return str(self._generation.member_id)
 
     async def tick(self) -> None:
         """Note that the network's thread runs, again and again; after a pause nothing counts that was acknowledged before."""

@@ -169,7 +169,8 @@ class Guard:
                 f"Another worker with group.id {self._group_id!r} has taken over connector {self._connector} (transactional "
                 f"id {self._id!r}): it has started the connector or changed its offsets. This worker writes nothing more for "
                 "it; nothing is lost or sent twice. Run the connector in one worker only: stop it there and restart it "
-                "here, or give one of the two another name, or its worker another group.id."
+                "here, or give one of the two another name, or its worker another group.id. Where both are workers of one group "
+                "('headrace worker'), the connector was assigned to the other one, and nothing is to be done."
             )
 
     def _renewed(

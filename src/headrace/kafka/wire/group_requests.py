@@ -49,10 +49,11 @@ _Place = TypeVar("_Place", TopicPartition, GroupEntry)
 
 
 class GroupMember(NamedTuple):
-    """A member of a group: what it calls itself, and where it runs, as the broker sees it."""
+    """A member of a group: what it calls itself, where it runs, as the broker sees it, and the id that the broker has given it."""
 
     client_id: str
     host: str
+    member_id: str = ""
 
 
 class GroupDescription(NamedTuple):
@@ -204,7 +205,9 @@ def describe_newer_request(group: str) -> ConsumerGroupDescribeRequest:
 def described(answer: Message) -> GroupDescription:
     """What the answer to either of these two requests says."""
     [group] = answer.groups
-    members = (GroupMember(each.client_id, each.client_host) for each in group.members)
+    members = (
+        GroupMember(each.client_id, each.client_host, each.member_id) for each in group.members
+    )
     return GroupDescription(group.group_state, tuple(members))
 
 
