@@ -93,6 +93,16 @@ class DistributedConfig(WorkerConfig):
     def check(self) -> Iterator[Problem]:
         """Check the group's times as well."""
         yield from super().check()
+        topics = {
+            "config.storage.topic": self.config_storage_topic,
+            "headrace.changes.storage.topic": self.changes_topic,
+            "offset.storage.topic": self.offset_storage_topic,
+            "status.storage.topic": self.status_storage_topic,
+        }
+        for key, name in topics.items():
+            first = next(each for each, other in topics.items() if other == name)
+            if first != key:
+                yield key, f"It is {name}, as {first} is: each needs a topic of its own."
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             yield (
                 "heartbeat.interval.ms",

@@ -61,8 +61,17 @@ class GroupStorage(Protocol):
         """See what has arrived by now, without waiting."""
         ...
 
-    def write_late(self) -> None:
-        """Write the statuses that Kafka did not take in time; raises ``RetriableError``."""
+    def begin_to_lead(self) -> None:
+        """See everything that earlier leaders have committed, and take the writing from them; raises ``RetriableError``."""
+        ...
+
+    def flush(self) -> bool:
+        """Wait until the states that were put are written, for some seconds at most; returns whether they are."""
+        ...
+
+    @property
+    def failure(self) -> ConnectError | None:
+        """Why Kafka has not taken states that were put; ``None`` while all is well."""
         ...
 
     @property
@@ -114,7 +123,6 @@ class Distributed:
         self._kafka: KafkaServices | None = None
         self._is_leading = False
         self._join_at: float | None = None
-        self._late_at = 0.0
         self._check_at = clock() + _CHECK_SECONDS
         self._reminder, self._noted = Reminder(), ""
         self._problem: ConnectError | None = None
@@ -155,7 +163,7 @@ class Distributed:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the topics that the group shares, which no waiting resolves."""
+        """What is wrong with the topics that the group shares, which no waiting resolves; looked at again every five minutes."""
         return None if self._problem is None else str(self._problem)
 
     @property
@@ -328,7 +336,7 @@ class Distributed:
         elif not self._is_leading:
             assert self._kafka is not None
             _log.info("This worker leads the group %r", self._settings.group)
-            self._storage().refresh()
+            self._storage().begin_to_lead()
             settle_changes(self._parts.local, self._kafka)
             self._parts.queue.ask(None, self._forget_ghosts)
             self._is_leading = True
@@ -364,15 +372,14 @@ class Distributed:
         until = self._clock() + self._parts.local.grace + LEAVE_SECONDS
         while wait(endings, timeout=_RETRY_SECONDS).not_done and self._clock() < until:
             self._membership.keep_alive()
+        # Its states are written before someone else writes others.
+        self._storage().flush()
         self._leadership.lose(names)
 
     def _follow(self) -> None:
         """Have the herder look at what others have written."""
         storage = self._storage()
         storage.take_arrived()
-        if self._clock() >= self._late_at:
-            self._late_at = self._clock() + _RETRY_SECONDS
-            storage.write_late()
         if self._clock() >= self._check_at:
             self._check_at = self._clock() + _CHECK_SECONDS
             self._check()
@@ -382,6 +389,8 @@ class Distributed:
             self._parts.queue.post(self._compare)
             if self._leadership.must_divide_again():
                 self._membership.request_join()
+        if storage.failure is not None:
+            raise storage.failure
 
     def _compare(self) -> None:
         for name, seen in list(self._seen.items()):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import ConnectError
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.sender import OffsetEntry
 from headrace.kafka.topic_writer import TopicRecords, TopicWriter
+from headrace.observe.log_format import in_log_context
 from headrace.storage.changes_topic import (
     ChangeState,
     ChangesTopic,
@@ -48,6 +48,7 @@ from headrace.storage.status_topic import (
 )
 from headrace.storage.topic_records import UnreadableRecordError
 
+_StatusKey: TypeAlias = tuple[str, int | None]
 ApplyRecord: TypeAlias = Callable[[bytes | None, bytes | None], None]
 """Takes in the key and the value of a topic's next record."""
 
@@ -55,7 +56,8 @@ _LOG = logging.getLogger(__name__)
 WRITE_SECONDS: Final = 30.0
 """What Kafka Connect gives a write and its reading back."""
 STATUS_SECONDS: Final = 5.0
-"""How long a status is waited for: the thread that writes it has other work."""
+"""How long Kafka may take to store statuses; at the end of a worker, no longer is waited for them."""
+_RETRY_SECONDS: Final = 1.0
 
 
 class SharedTopics:
@@ -129,6 +131,11 @@ class SharedTopics:
             deadline = self._deadline()
             self._read(deadline)
             self._write(parts(), deadline)
+
+    def renew(self) -> None:
+        """Have the next write made by a new producer: with its transactional id, others may have fenced the former one."""
+        with self._lock:
+            self._writer.close()
 
     def close(self) -> None:
         """Release the clients."""
@@ -220,9 +227,19 @@ class KafkaStorage:
         for each in self._shared:
             each.take_arrived()
 
-    def write_late(self) -> None:
-        """Write the statuses that Kafka did not take in time; called about once a second."""
-        self.statuses.write_late()
+    def begin_to_lead(self) -> None:
+        """See everything that earlier leaders have committed, and write with a producer of which none of them knows."""
+        self._led.renew()
+        self.refresh()
+
+    def flush(self) -> bool:
+        """Wait until the states that were put are written, for some seconds at most; returns whether they are."""
+        return self.statuses.flush(STATUS_SECONDS)
+
+    @property
+    def failure(self) -> ConnectError | None:
+        """Why Kafka has not taken states that were put; ``None`` while all is well."""
+        return self.statuses.failure
 
     @property
     def config_offset(self) -> int:
@@ -230,7 +247,8 @@ class KafkaStorage:
         return self._led.position()
 
     def close(self) -> None:
-        """Release the clients."""
+        """Write what waits, and release the clients."""
+        self.statuses.close()
         for each in self._shared:
             each.close()
 
@@ -377,8 +395,8 @@ class KafkaChangeStore:
 class KafkaStatusStore:
     """A :class:`~headrace.storage.protocols.StatusStore`; *found* is what its *topic* says.
 
-    Each status is stored with the group's *generation*. One that Kafka does not take in time is logged and written later, by
-    ``write_late``: a state must not end what it is about.
+    What is put is answered from then on, and written by a thread of this store's own, all that waits at once: a state must not keep those
+    from their work whom it is about, nor end them when Kafka does not take it. Each status is stored with the group's *generation*.
     """
 
     def __init__(
@@ -392,60 +410,100 @@ class KafkaStatusStore:
         self._shared = shared
         self._topic = topic
         self._generation = generation
-        self._late: dict[tuple[str, int | None], Status] = {}
+        # The newest of each key; None removes it.
+        self._waiting: dict[_StatusKey, Status | None] = {}
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self.failure: ConnectError | None = None
+        """Why Kafka has not taken what waits; ``None`` while all is well."""
 
     def put(self, connector: str, task: int | None, status: Status) -> None:
-        """Store a status; durable on return. What ends here leaves alone what a later owner has written, as in Kafka Connect."""
-        key, own = (connector, task), replace(status, generation=self._generation())
-        if not self._late:
-            try:
-                self._shared.change(partial(self._parts, key, own))
-            except RetriableError as error:
-                _LOG.warning(
-                    "The state %s of connector %s is written later: %s", own.state, connector, error
-                )
-            else:
-                return
-        self._late[key] = own
-
-    def write_late(self) -> None:
-        """Write what Kafka has not taken so far, in its order; raises :class:`~headrace.connect.errors.RetriableError`."""
-        for key, status in list(self._late.items()):
-            self._shared.change(partial(self._parts, key, status))
-            if self._late.get(key) is status:
-                self._late.pop(key, None)
-
-    def _parts(self, key: tuple[str, int | None], status: Status) -> Sequence[TopicRecords]:
-        connector, task = key
-        if not may_replace(status, self._found.statuses(connector).get(task)):
-            return ()
-        return [(self._topic, [status_entry(connector, task, status)])]
+        """Store a status. What ends here leaves alone what a later owner has written, as in Kafka Connect."""
+        own = replace(status, generation=self._generation())
+        with self._changed:
+            if may_replace(own, self._known(connector).get(task)):
+                self._wait_with({(connector, task): own})
 
     def statuses(self, connector: str) -> Mapping[int | None, Status]:
         """The connector's own status under ``None``, and those of its tasks."""
-        return self._found.statuses(connector)
+        with self._changed:
+            return self._known(connector)
 
     def connectors(self) -> Sequence[str]:
         """The names that have any status, sorted."""
-        return self._found.connectors()
+        with self._changed:
+            names = {*self._found.connectors(), *(name for name, _ in self._waiting)}
+            return sorted(name for name in names if self._known(name))
 
     def forget(self, connector: str, *, from_task: int | None = None) -> None:
         """Remove all statuses of *connector*, or those of its tasks from number *from_task* on."""
-        for late, task in list(self._late):
-            if late == connector and (
-                from_task is None or (task is not None and task >= from_task)
-            ):
-                self._late.pop((late, task), None)
+        with self._changed:
+            keys = (
+                (connector, task)
+                for task in self._known(connector)
+                if from_task is None or (task is not None and task >= from_task)
+            )
+            self._wait_with(dict.fromkeys(keys))
 
-        def parts() -> Sequence[TopicRecords]:
-            known = self._found.statuses(connector)
-            tasks = sorted(task for task in known if task is not None and task >= (from_task or 0))
-            made = [status_entry(connector, task, None) for task in tasks]
-            if from_task is None and None in known:
-                made.append(status_entry(connector, None, None))
-            return [(self._topic, made)]
+    def flush(self, seconds: float) -> bool:
+        """Wait until all is written, for at most *seconds*; returns whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting, seconds)
 
-        self._shared.change(parts)
+    def close(self) -> None:
+        """Write what waits, if Kafka takes it in time, and end the thread."""
+        self.flush(STATUS_SECONDS)
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _known(self, connector: str) -> dict[int | None, Status]:
+        known = dict(self._found.statuses(connector))
+        for (name, task), status in self._waiting.items():
+            if name == connector and status is None:
+                known.pop(task, None)
+            elif name == connector and status is not None:
+                known[task] = status
+        return known
+
+    def _wait_with(self, statuses: Mapping[_StatusKey, Status | None]) -> None:
+        self._waiting.update(statuses)
+        self._changed.notify_all()
+        if self._thread is None and self._waiting:
+            self._thread = threading.Thread(
+                target=in_log_context(self._write), name="headrace-statuses", daemon=True
+            )
+            self._thread.start()
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closed)
+                if self._is_closed:
+                    return
+                taken = dict(self._waiting)
+            try:
+                self._shared.write((self._topic, list(self._entries(taken))))
+            except ConnectError as error:
+                self.failure = error
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_closed, _RETRY_SECONDS)
+                continue
+            self.failure = None
+            with self._changed:
+                for key, status in taken.items():
+                    if key in self._waiting and self._waiting[key] is status:
+                        del self._waiting[key]
+                self._changed.notify_all()
+
+    def _entries(self, taken: Mapping[_StatusKey, Status | None]) -> Iterator[OffsetEntry]:
+        for (connector, task), status in taken.items():
+            before = self._found.statuses(connector).get(task)
+            if status is None or may_replace(status, before):
+                yield status_entry(connector, task, status)
 
 
 class KafkaTopicStore:
