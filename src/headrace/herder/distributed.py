@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from headrace import __version__
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
@@ -39,6 +39,7 @@ from headrace.runtime.runs import LEAVE_SECONDS
 from headrace.storage.protocols import StoredConnector
 
 _log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
 _LOOK_SECONDS: Final = 0.2
 _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
@@ -53,8 +54,12 @@ _NO_LEADER: Final = "Cannot complete request momentarily due to no known leader 
 class GroupStorage(Protocol):
     """The topics that the workers of a group share, as far as this worker has read them."""
 
+    def take_lead(self) -> None:
+        """Keep an earlier leader from writing, also one that has begun to; raises :class:`~headrace.connect.errors.RetriableError`."""
+        ...
+
     def refresh(self) -> None:
-        """See everything committed before this call; raises :class:`~headrace.connect.errors.RetriableError`."""
+        """See everything committed before this call; raises ``RetriableError``."""
         ...
 
     def take_arrived(self) -> None:
@@ -164,8 +169,12 @@ class Distributed:
         return max(self._leadership.generation, 0)
 
     def holds(self) -> bool:
-        """Whether the group cannot have given this worker up. Any thread may ask, as often as it likes."""
-        return self._membership.holds()
+        """Whether the group cannot have given this worker up. Any thread may ask, as often as it likes.
+
+        After a removal what it had ends first, although the library may have joined again by then.
+        """
+        joined_as = self._leadership.member_id
+        return self._membership.member_id == joined_as and self._membership.holds()
 
     def require_lead(self) -> None:
         """Return if this worker leads the group; raises ``RetriableError`` otherwise. Any thread may ask, before each write."""
@@ -266,10 +275,14 @@ class Distributed:
         joined = self._membership.join(_JOIN_SECONDS)
         if joined is None:
             return
+        # What came while the work was being divided is compared with how it was divided.
+        self._config_offset = -1
         try:
             if joined.member_id != self._leadership.member_id:
                 self._end_all()
-            if self._is_in_force(self._leadership.joined(joined)):
+            assignment = self._leadership.joined(joined)
+            self._is_leading = self._is_leading and self._leadership.leads
+            if self._is_in_force(assignment):
                 self._apply()
         except BaseException:
             # What was not applied is assigned once more.
@@ -278,6 +291,8 @@ class Distributed:
 
     def _end_all(self) -> None:
         """The group takes this worker for someone new, who has nothing: what it had may be another worker's by now."""
+        # Another one may have led meanwhile.
+        self._is_leading = False
         if self._leadership.owned:
             _log.warning(
                 "The group %r has gone on without this worker, whose connectors end here. It joins again.",
@@ -318,19 +333,19 @@ class Distributed:
         kafka = self._kafka
         self._parts.kafka_readiness.open(kafka)
         self._is_ready.wait()
-        self._parts.queue.ask(None, lambda: self._parts.reconciler.opened(kafka))
+        self._ask(lambda: self._parts.reconciler.opened(kafka))
         self._is_open.set()
 
     def _lead(self) -> None:
         """Finish what an earlier leader has left, before this one changes anything."""
-        if not self._leadership.leads:
-            self._is_leading = False
-        elif not self._is_leading:
+        if self._leadership.leads and not self._is_leading:
             assert self._kafka is not None
             _log.info("This worker leads the group %r", self._settings.group)
-            self._storage().refresh()
+            storage = self._storage()
+            storage.take_lead()
+            storage.refresh()
             settle_changes(self._parts.local, self._kafka)
-            self._parts.queue.ask(None, self._forget_ghosts)
+            self._ask(self._forget_ghosts)
             self._is_leading = True
 
     def _forget_ghosts(self) -> None:
@@ -353,18 +368,25 @@ class Distributed:
         """Return when nothing of *names* runs here, or their grace is over; from then on they are not this worker's."""
         if not names:
             return
-        queue, reconciler = self._parts.queue, self._parts.reconciler
+        reconciler = self._parts.reconciler
 
         def give_up() -> Sequence[Future[None]]:
             for name in names:
                 self._seen.pop(name, None)
             return [reconciler.give_up(name) for name in sorted(names)]
 
-        endings = queue.ask("ending connectors that another worker is to run", give_up)
+        endings = self._ask(give_up, "ending connectors that another worker is to run")
         until = self._clock() + self._parts.local.grace + LEAVE_SECONDS
         while wait(endings, timeout=_RETRY_SECONDS).not_done and self._clock() < until:
-            self._membership.keep_alive()
+            self._keep_alive()
         self._leadership.lose(names)
+
+    def _keep_alive(self) -> None:
+        try:
+            self._membership.keep_alive()
+        except ConnectError as error:
+            # What the herder has given up must not be said to be here.
+            _log.warning("%s", error)
 
     def _follow(self) -> None:
         """Have the herder look at what others have written."""
@@ -376,7 +398,9 @@ class Distributed:
         if self._clock() >= self._check_at:
             self._check_at = self._clock() + _CHECK_SECONDS
             self._check()
-            self._problem = None
+            if self._problem is not None:
+                storage.refresh()
+                self._problem = None
         if storage.config_offset != self._config_offset:
             self._config_offset = storage.config_offset
             self._parts.queue.post(self._compare)
@@ -394,6 +418,15 @@ class Distributed:
         if self._heard is None or self._heard.done():
             self._membership.keep_alive()
             self._heard = self._parts.queue.submit(None, lambda: None)
+
+    def _ask(self, act: Callable[[], _Answer], stage: str | None = None) -> _Answer:
+        """What *act* returns or raises on the herder's thread, which makes errors of Kafka those of a request."""
+        try:
+            return self._parts.queue.ask(stage, act)
+        except ServerError as error:
+            if isinstance(error.__cause__, ConnectError):
+                raise error.__cause__ from error
+            raise
 
     def _rest(self, seconds: float) -> None:
         self._woken.wait(seconds)
@@ -559,15 +592,14 @@ class _Leadership:
             name: ConnectorLoad(tasks=len(self._local.configs.task_configs(name)))
             for name in self._local.configs.connectors()
         }
-        # A worker other than the leader has no way yet to have its tasks stored: it stands by, and leads when it is its turn.
+        # A worker other than the leader has no way yet to have its tasks stored: it stands by, and leads when it is its turn. What it
+        # still has from an earlier turn would never run there.
         rebalance = Rebalance(
             generation=generation,
             last_generation=self.generation,
             now_ms=int(self._clock() * 1000),
             configured=configured,
-            members={
-                each: _member(said, takes_nothing=each != leader) for each, said in found.items()
-            },
+            members={each: _member(said, stands_by=each != leader) for each, said in found.items()},
             max_delay_ms=self._settings.max_delay_ms,
         )
         self._memory, answer = assign(self._memory, rebalance)
@@ -597,12 +629,12 @@ def _said_by(member: JoinedMember) -> MemberMetadata:
         return MemberMetadata(url=member.member_id, config_offset=0)
 
 
-def _member(said: MemberMetadata, *, takes_nothing: bool) -> Member:
+def _member(said: MemberMetadata, *, stands_by: bool) -> Member:
     assigned = {} if said.allocation is None else said.allocation.assigned
     notes = said.notes or MemberNotes()
     return Member(
         slots=notes.slots,
         owned=frozenset(assigned),
-        leaving=bool(notes.flags & MemberFlag.LEAVING),
-        takes_nothing=takes_nothing or said.notes is None,
+        leaving=bool(notes.flags & MemberFlag.LEAVING) or (stands_by and said.notes is not None),
+        takes_nothing=said.notes is None,
     )

@@ -63,7 +63,7 @@ class SharedTopics:
 
     They are read to their ends before a write that depends on them, and again after it. *what* is what they hold, for errors. With a
     transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one
-    (KIP-618). *may_write* raises when this process may not write now; it is asked right before each write. Each call gives up after
+    (KIP-618). *may_write* raises when this process may not write now; it is asked before each call that writes, and right before each write. Each call gives up after
     *seconds*, with :class:`~headrace.connect.errors.RetriableError`.
     """
 
@@ -105,6 +105,11 @@ class SharedTopics:
         with self._lock:
             self._read(self._deadline())
 
+    def take_writing(self) -> None:
+        """Fence earlier producers with the transactional id, if there is one: what they have not committed by then never counts."""
+        with self._lock:
+            self._writer.open_anew(self._deadline())
+
     def take_arrived(self) -> None:
         """See what has arrived by now, without waiting, not even for another thread that reads."""
         if self._lock.acquire(blocking=False):
@@ -125,6 +130,8 @@ class SharedTopics:
 
     def change(self, parts: Callable[[], Sequence[TopicRecords]]) -> None:
         """Write the *parts* that are given once everything committed before this call is seen; parts without records are left out."""
+        # First: who may not write is not to wait for Kafka, nor for another thread that does.
+        self._may_write()
         with self._lock:
             deadline = self._deadline()
             self._read(deadline)
@@ -209,6 +216,10 @@ class KafkaStorage:
         self.changes = KafkaChangeStore(led, topics.changes, changes, self.configs)
         self.statuses = KafkaStatusStore(own, topics.statuses, statuses, generation)
         self.topics = KafkaTopicStore(own, topics.statuses, statuses, now)
+
+    def take_lead(self) -> None:
+        """Keep an earlier leader from writing, also one that has begun to; without transactions its membership alone does."""
+        self._led.take_writing()
 
     def refresh(self) -> None:
         """See everything committed before this call."""
