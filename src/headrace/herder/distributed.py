@@ -16,7 +16,7 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.herder.answers import TargetState
 from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
 from headrace.herder.coordination import HerderParts, settle_changes
-from headrace.herder.errors import ConflictError, ElsewhereError, ServerError
+from headrace.herder.errors import NO_LEADER, ConflictError, ElsewhereError, ServerError
 from headrace.herder.group_protocol import (
     Assignment,
     GroupFormatError,
@@ -48,7 +48,6 @@ _CHECK_SECONDS: Final = 300.0
 # The connector itself, among the numbers of its tasks.
 _ITSELF: Final = -1
 _BEHIND: Final = 1
-_NO_LEADER: Final = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
 
 
 class GroupStorage(Protocol):
@@ -203,7 +202,7 @@ class Distributed:
                 f"Only the leader of the group {self._settings.group!r} can do this.", url=leader
             )
         if not (self._is_leading and self.holds()):
-            raise ConflictError(_NO_LEADER)
+            raise ConflictError(NO_LEADER)
 
     def catch_up(self) -> None:
         """Read the group's topics to their ends; raises ``RetriableError`` when that takes too long."""

@@ -40,7 +40,8 @@ class Forwarding:
     def answered(self, request: ApiRequest, elsewhere: ElsewhereError) -> ApiResponse:
         """The answer of the worker that *elsewhere* names; called in the thread of the request, which waits for it.
 
-        Raises :class:`~headrace.herder.errors.ConflictError` after two hops, and while that worker does not answer.
+        Raises :class:`~headrace.herder.errors.ConflictError` after two hops, and while that worker, or something else in its place,
+        does not answer as one.
         """
         hop = request.text(_HOP)
         if hop not in (None, "true"):
@@ -64,9 +65,15 @@ class Forwarding:
             raise ConflictError(
                 f"{elsewhere} It does not answer at {elsewhere.url} ({error or type(error).__name__}). Retry later."
             ) from error
+        try:
+            response = _response(answer, request.origin)
+        except ValueError as error:
+            raise ConflictError(
+                f"{elsewhere} What answers at {elsewhere.url} is no worker (HTTP {answer.status_code}, without JSON). Retry later."
+            ) from error
         if answer.is_success:
             self._catch_up()
-        return _response(answer, request.origin)
+        return response
 
     def close(self) -> None:
         """Close the connections."""
