@@ -14,7 +14,7 @@ from headrace.broker import Broker
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.answers import TargetState
 from headrace.herder.coordination import HerderParts
-from headrace.herder.distributed import Distributed, GroupSettings
+from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ElsewhereError
 from headrace.herder.group_protocol import (
     Assignment,
@@ -23,6 +23,7 @@ from headrace.herder.group_protocol import (
     encoded_assignment,
     encoded_metadata,
 )
+from headrace.herder.leadership import GroupSettings
 from headrace.herder.requests import RestartRequest
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
@@ -242,7 +243,11 @@ def test_a_worker_whose_herder_is_stuck_is_removed_and_joins_again(group: Group)
     before, membership = worker.stage.the_run(), worker.membership
     assert membership is not None
     stuck = threading.Event()
-    worker.queue.post(lambda: stuck.wait(60) and None)
+
+    def be_stuck() -> None:
+        stuck.wait(60)
+
+    worker.queue.post(be_stuck)
 
     until(lambda: membership.is_removed, seconds=30)
     assert not membership.holds()

@@ -574,3 +574,48 @@ def test_topics_are_kept_and_reset() -> None:
         assert (["a", "b"], []) == (list(herder.topics("c")), list(herder.topics("d")))
         herder.reset_topics("c")
         assert [] == list(herder.topics("c"))
+
+
+class SlowStatuses(MemoryStatusStore):
+    """Statuses that are not taken for a while, as by Kafka."""
+
+    refusals = 0
+
+    def forget(self, connector: str, *, from_task: int | None = None) -> None:
+        """Only after the refusals."""
+        if self.refusals:
+            self.refusals -= 1
+            raise RetriableError("Statuses could not be stored in time.")
+        super().forget(connector, from_task=from_task)
+
+
+@pytest.mark.parametrize("target", [TargetState.PAUSED, TargetState.STOPPED])
+def test_a_state_that_the_store_does_not_take_is_written_later(target: TargetState) -> None:
+    """The request is granted, as its target state is stored."""
+    statuses = SlowStatuses()
+    stage = Stage(statuses=statuses)
+    with stage.herder() as herder:
+        herder.create(request())
+        until(lambda: stage.states() == ALL_RUN)
+        statuses.refusals = 2
+        (herder.stop if target is TargetState.STOPPED else herder.pause)("c")
+
+        until(lambda: stage.states().get(None) == target.value)
+        assert 0 == statuses.refusals
+
+
+def test_a_connector_that_others_have_deleted_is_not_started() -> None:
+    """As when its restart comes before this worker is told to give it up; one of the name can be created again."""
+    stage = Stage()
+    with stage.herder() as herder:
+        herder.create(request(initial_state=TargetState.PAUSED))
+        stage.configs.delete_connector("c")
+        stage.statuses.forget("c")
+        herder._queue.ask(
+            None,
+            lambda: herder._reconciler.want("c", TargetState.RUNNING),
+        )
+
+        assert ([], []) == (stage.running, list(herder.failed()))
+        herder.create(request())
+        until(lambda: stage.states() == ALL_RUN)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
@@ -127,3 +129,28 @@ def test_a_leader_that_does_not_answer_is_named(serve: Serve) -> None:
 
     assert 409 == answer.status_code
     assert "It does not answer at http://127.0.0.1:1/" in answer.json()["message"]
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """What stands in front of a worker that is away, and answers in its own form."""
+
+    def do_PUT(self) -> None:
+        """A page."""
+        self.send_response(502)
+        self.end_headers()
+        self.wfile.write(b"<html>Bad gateway</html>")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (as the library calls it)
+        """Nothing."""
+
+
+def test_what_is_no_answer_of_a_worker_is_a_conflict(serve: Serve) -> None:
+    """Such as a page of a proxy: the request may be sent again, and nothing was changed that would have to be seen."""
+    with HTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        Thread(target=proxy.handle_request, daemon=True).start()
+        follower = following(f"http://127.0.0.1:{proxy.server_port}/")
+        answer = httpx.put(f"{serve(follower)}connectors/c/stop")
+
+    assert 409 == answer.status_code
+    assert "is no worker (HTTP 502" in answer.json()["message"]
+    assert 0 == follower.caught_up

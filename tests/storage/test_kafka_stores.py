@@ -12,8 +12,10 @@ import pytest
 from headrace.connect.errors import FencedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_writer import TopicRecords, TopicWriter
+from headrace.storage.config_topic import connector_entry
 from headrace.storage.kafka import KafkaStorage, StorageClients, StorageTopics
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.protocols import (
@@ -138,6 +140,7 @@ def test_another_worker_reads_what_was_written(open_storage: Callable[..., Kafka
     one.statuses.put("c", 0, status)
     one.topics.put("c", ["t"])
     begun = one.changes.begin(intent(), Retention())
+    assert one.flush()
 
     assert other.configs.connector("c") is None
     other.refresh()
@@ -218,3 +221,27 @@ def test_a_record_that_cannot_be_read_is_logged_and_passed_over(
     assert {"a", "c"} == storage.configs.connectors().keys()
     told = f"A record of topic {names.configs!r} is passed over (partition 0, offset 1)"
     assert told in caplog.text
+
+
+def test_who_takes_the_lead_ends_what_the_one_before_has_begun(
+    bootstrap: str, names: StorageTopics, open_storage: Callable[..., KafkaStorage]
+) -> None:
+    """Its open transaction would keep everyone from reading on for as long as it may be open."""
+    writer = f"connect-cluster-{names.configs}"
+    dying = make_sender(
+        producer_config({"bootstrap.servers": bootstrap}, transactional_id=writer), owner="dying"
+    )
+    with closing(dying):
+        dying.open()
+        dying.begin()
+        dying.send_offsets(names.configs, [connector_entry("c", {"a": "1"})])
+        dying.flush()
+        next_one = open_storage()
+        next_one.take_lead()
+        next_one.refresh()
+
+        assert {} == next_one.configs.connectors()
+        with pytest.raises(FencedError):
+            dying.commit()
+    next_one.configs.put_connector(StoredConnector(name="d", config={"a": "1"}))
+    assert ["d"] == list(next_one.configs.connectors())

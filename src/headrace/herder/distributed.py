@@ -5,89 +5,35 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, TypeVar
 
-from headrace import __version__
-from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.answers import TargetState
-from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
 from headrace.herder.coordination import HerderParts, settle_changes
-from headrace.herder.errors import ConflictError, ElsewhereError, ServerError
+from headrace.herder.errors import NO_LEADER, ConflictError, ElsewhereError, ServerError
 from headrace.herder.group_protocol import (
     Assignment,
     GroupFormatError,
-    MemberFlag,
-    MemberMetadata,
-    MemberNotes,
-    Pieces,
-    ProtocolVersion,
-    decoded_assignment,
-    decoded_metadata,
-    encoded_assignment,
-    encoded_metadata,
 )
+from headrace.herder.leadership import GroupSettings, GroupStorage, Leadership
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.kafka.deadline import Clock, Reminder
-from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
+from headrace.kafka.membership import GroupMembership, GroupRole
 from headrace.observe.log_format import in_log_context
 from headrace.runtime.runs import LEAVE_SECONDS
 from headrace.storage.protocols import StoredConnector
 
 _log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
 _LOOK_SECONDS: Final = 0.2
 _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 300.0
-# The connector itself, among the numbers of its tasks.
-_ITSELF: Final = -1
-_BEHIND: Final = 1
-_NO_LEADER: Final = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
-
-
-class GroupStorage(Protocol):
-    """The topics that the workers of a group share, as far as this worker has read them."""
-
-    def refresh(self) -> None:
-        """See everything committed before this call; raises :class:`~headrace.connect.errors.RetriableError`."""
-        ...
-
-    def take_arrived(self) -> None:
-        """See what has arrived by now, without waiting."""
-        ...
-
-    def begin_to_lead(self) -> None:
-        """See everything that earlier leaders have committed, and take the writing from them; raises ``RetriableError``."""
-        ...
-
-    def flush(self) -> bool:
-        """Wait until the states that were put are written, for some seconds at most; returns whether they are."""
-        ...
-
-    @property
-    def failure(self) -> ConnectError | None:
-        """Why Kafka has not taken states that were put; ``None`` while all is well."""
-        ...
-
-    @property
-    def config_offset(self) -> int:
-        """The offset after the last record of the config topic that was read."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSettings:
-    """What a worker says when it joins *group*: its *url*, with a slash at the end, and how many tasks it runs at once."""
-
-    group: str
-    url: str
-    slots: int
-    max_delay_ms: int
 
 
 class Distributed:
@@ -113,7 +59,7 @@ class Distributed:
         self._storage = storage
         self._clock = clock
         self._woken = threading.Event()
-        self._leadership = _Leadership(
+        self._leadership = Leadership(
             parts, settings, storage, clock, member_id=lambda: self._membership.member_id
         )
         self._membership = member(self._leadership, self._woken.set)
@@ -172,8 +118,12 @@ class Distributed:
         return max(self._leadership.generation, 0)
 
     def holds(self) -> bool:
-        """Whether the group cannot have given this worker up. Any thread may ask, as often as it likes."""
-        return self._membership.holds()
+        """Whether the group cannot have given this worker up. Any thread may ask, as often as it likes.
+
+        After a removal what it had ends first, although the library may have joined again by then.
+        """
+        joined_as = self._leadership.member_id
+        return self._membership.member_id == joined_as and self._membership.holds()
 
     def require_lead(self) -> None:
         """Return if this worker leads the group; raises ``RetriableError`` otherwise. Any thread may ask, before each write."""
@@ -202,7 +152,7 @@ class Distributed:
                 f"Only the leader of the group {self._settings.group!r} can do this.", url=leader
             )
         if not (self._is_leading and self.holds()):
-            raise ConflictError(_NO_LEADER)
+            raise ConflictError(NO_LEADER)
 
     def catch_up(self) -> None:
         """Read the group's topics to their ends; raises ``RetriableError`` when that takes too long."""
@@ -274,10 +224,14 @@ class Distributed:
         joined = self._membership.join(_JOIN_SECONDS)
         if joined is None:
             return
+        # What came while the work was being divided is compared with how it was divided.
+        self._config_offset = -1
         try:
             if joined.member_id != self._leadership.member_id:
                 self._end_all()
-            if self._is_in_force(self._leadership.joined(joined)):
+            assignment = self._leadership.joined(joined)
+            self._is_leading = self._is_leading and self._leadership.leads
+            if self._is_in_force(assignment):
                 self._apply()
         except BaseException:
             # What was not applied is assigned once more.
@@ -286,6 +240,8 @@ class Distributed:
 
     def _end_all(self) -> None:
         """The group takes this worker for someone new, who has nothing: what it had may be another worker's by now."""
+        # Another one may have led meanwhile.
+        self._is_leading = False
         if self._leadership.owned:
             _log.warning(
                 "The group %r has gone on without this worker, whose connectors end here. It joins again.",
@@ -326,19 +282,19 @@ class Distributed:
         kafka = self._kafka
         self._parts.kafka_readiness.open(kafka)
         self._is_ready.wait()
-        self._parts.queue.ask(None, lambda: self._parts.reconciler.opened(kafka))
+        self._ask(lambda: self._parts.reconciler.opened(kafka))
         self._is_open.set()
 
     def _lead(self) -> None:
         """Finish what an earlier leader has left, before this one changes anything."""
-        if not self._leadership.leads:
-            self._is_leading = False
-        elif not self._is_leading:
+        if self._leadership.leads and not self._is_leading:
             assert self._kafka is not None
             _log.info("This worker leads the group %r", self._settings.group)
-            self._storage().begin_to_lead()
+            storage = self._storage()
+            storage.take_lead()
+            storage.refresh()
             settle_changes(self._parts.local, self._kafka)
-            self._parts.queue.ask(None, self._forget_ghosts)
+            self._ask(self._forget_ghosts)
             self._is_leading = True
 
     def _forget_ghosts(self) -> None:
@@ -361,20 +317,27 @@ class Distributed:
         """Return when nothing of *names* runs here, or their grace is over; from then on they are not this worker's."""
         if not names:
             return
-        queue, reconciler = self._parts.queue, self._parts.reconciler
+        reconciler = self._parts.reconciler
 
         def give_up() -> Sequence[Future[None]]:
             for name in names:
                 self._seen.pop(name, None)
             return [reconciler.give_up(name) for name in sorted(names)]
 
-        endings = queue.ask("ending connectors that another worker is to run", give_up)
+        endings = self._ask(give_up, "ending connectors that another worker is to run")
         until = self._clock() + self._parts.local.grace + LEAVE_SECONDS
         while wait(endings, timeout=_RETRY_SECONDS).not_done and self._clock() < until:
-            self._membership.keep_alive()
+            self._keep_alive()
         # Its states are written before someone else writes others.
         self._storage().flush()
         self._leadership.lose(names)
+
+    def _keep_alive(self) -> None:
+        try:
+            self._membership.keep_alive()
+        except ConnectError as error:
+            # What the herder has given up must not be said to be here.
+            _log.warning("%s", error)
 
     def _follow(self) -> None:
         """Have the herder look at what others have written."""
@@ -383,7 +346,9 @@ class Distributed:
         if self._clock() >= self._check_at:
             self._check_at = self._clock() + _CHECK_SECONDS
             self._check()
-            self._problem = None
+            if self._problem is not None:
+                storage.refresh()
+                self._problem = None
         if storage.config_offset != self._config_offset:
             self._config_offset = storage.config_offset
             self._parts.queue.post(self._compare)
@@ -403,6 +368,15 @@ class Distributed:
         if self._heard is None or self._heard.done():
             self._membership.keep_alive()
             self._heard = self._parts.queue.submit(None, lambda: None)
+
+    def _ask(self, act: Callable[[], _Answer], stage: str | None = None) -> _Answer:
+        """What *act* returns or raises on the herder's thread, which makes errors of Kafka those of a request."""
+        try:
+            return self._parts.queue.ask(stage, act)
+        except ServerError as error:
+            if isinstance(error.__cause__, ConnectError):
+                raise error.__cause__ from error
+            raise
 
     def _rest(self, seconds: float) -> None:
         self._woken.wait(seconds)
@@ -424,194 +398,3 @@ def _log_failure(name: str, starting: Future[None]) -> None:
         _log.error(
             "Connector %s, which is assigned to this worker, is not started: %s", name, error
         )
-
-
-class _Leadership:
-    """What the members tell each other: a :class:`~headrace.kafka.membership.GroupRole`, and what it has said.
-
-    The membership's thread asks the role; the others are written by the coordination's thread and read by any.
-    """
-
-    def __init__(
-        self,
-        parts: HerderParts,
-        settings: GroupSettings,
-        storage: Callable[[], GroupStorage],
-        clock: Clock,
-        *,
-        member_id: Callable[[], str],
-    ) -> None:
-        self._own_id = member_id
-        self._local = parts.local
-        self._settings = settings
-        self._storage = storage
-        self._clock = clock
-        self._memory = AssignorMemory()
-        self._divided = frozenset[str]()
-        self._strangers: Sequence[str] = ()
-        self._assignment: Assignment | None = None
-        self.owned = frozenset[str]()
-        """The connectors that this worker runs."""
-        self.member_id = ""
-        """As which this worker joined last."""
-        self.generation = -1
-        """The last one that was joined; -1 before."""
-        self.leads = False
-        """Whether this worker led that generation."""
-
-    @property
-    def has_joined(self) -> bool:
-        """Whether the group has been joined at least once."""
-        return self._assignment is not None
-
-    @property
-    def assignment(self) -> Assignment:
-        """The last one that was joined for."""
-        assert self._assignment is not None
-        return self._assignment
-
-    @property
-    def leader_url(self) -> str | None:
-        """Where the leader answers requests; ``None`` while there is none."""
-        return None if self._assignment is None else self._assignment.leader_url or None
-
-    def joined(self, joined: Joined) -> Assignment:
-        """Take in a join that was completed; returns what the leader has assigned."""
-        self._assignment = decoded_assignment(joined.assignment)
-        self.generation = joined.generation
-        self.member_id = joined.member_id
-        self.leads = self._assignment.leader == joined.member_id
-        return self._assignment
-
-    def take(self, names: Collection[str]) -> None:
-        """These are this worker's from now on."""
-        self.owned |= frozenset(names)
-
-    def lose(self, names: Collection[str]) -> None:
-        """These are not any more."""
-        self.owned -= frozenset(names)
-
-    def refuse_strangers(self) -> None:
-        """Raise ``TaskFailedError`` when a member of the group is no worker of headrace."""
-        found = self._strangers
-        if self._assignment is not None and not self._assignment.leader_understands_leaving:
-            found = [self._assignment.leader_url]
-        if found:
-            raise TaskFailedError(
-                f"The group {self._settings.group!r} has members that are workers of Kafka Connect ({', '.join(found)}). "
-                "Stop them first: headrace takes over their connectors, offsets and states as they are."
-            )
-
-    def must_divide_again(self) -> bool:
-        """Whether connectors have come or gone since this worker, as the leader, has divided the work."""
-        return self.leads and frozenset(self._local.configs.connectors()) != self._divided
-
-    # -- asked by the membership ------------------------------------------------------------------------
-
-    def protocols(self) -> Sequence[tuple[str, bytes]]:
-        """What this worker runs, in both versions in which that can be said."""
-        return [
-            (version.protocol, encoded_metadata(self._metadata(version)))
-            for version in (ProtocolVersion.SESSIONED, ProtocolVersion.COMPATIBLE)
-        ]
-
-    def _metadata(self, version: ProtocolVersion) -> MemberMetadata:
-        last, allocation = self._assignment, None
-        # Whoever was removed joins again as someone new, within the same call of the library.
-        if last is not None and self.owned and self._own_id() == self.member_id:
-            allocation = Assignment(
-                version=version,
-                leader=last.leader,
-                leader_url=last.leader_url,
-                config_offset=last.config_offset,
-                assigned=self._pieces(self.owned),
-                leader_understands_leaving=True,
-            )
-        return MemberMetadata(
-            version=version,
-            url=self._settings.url,
-            config_offset=self._storage().config_offset,
-            allocation=allocation,
-            notes=MemberNotes(
-                flags=MemberFlag.UNDERSTANDS_LEAVING,
-                generation=self.generation,
-                slots=self._settings.slots,
-                version=__version__,
-            ),
-        )
-
-    def _pieces(self, names: Collection[str]) -> Pieces:
-        tasks = self._local.configs.task_configs
-        return {name: [_ITSELF, *range(len(tasks(name)))] for name in names}
-
-    def assign(
-        self, generation: int, protocol: str, leader: str, members: Sequence[JoinedMember]
-    ) -> Mapping[str, bytes]:
-        """What each member is given; asked only of the leader."""
-        version = ProtocolVersion[protocol.upper()]
-        found = {each.member_id: _said_by(each) for each in members}
-        offset = self._storage().config_offset
-        newest = max(each.config_offset for each in found.values())
-        own = found[leader]
-        if newest > offset:
-            behind = Assignment(
-                version=version,
-                error=_BEHIND,
-                leader=leader,
-                leader_url=own.url,
-                config_offset=newest,
-                leader_understands_leaving=True,
-            )
-            return dict.fromkeys(found, encoded_assignment(behind))
-        self._strangers = sorted(each.url for each in found.values() if each.notes is None)
-        configured = {
-            name: ConnectorLoad(tasks=len(self._local.configs.task_configs(name)))
-            for name in self._local.configs.connectors()
-        }
-        # A worker other than the leader has no way yet to have its tasks stored: it stands by, and leads when it is its turn.
-        rebalance = Rebalance(
-            generation=generation,
-            last_generation=self.generation,
-            now_ms=int(self._clock() * 1000),
-            configured=configured,
-            members={
-                each: _member(said, takes_nothing=each != leader) for each, said in found.items()
-            },
-            max_delay_ms=self._settings.max_delay_ms,
-        )
-        self._memory, answer = assign(self._memory, rebalance)
-        self._divided = frozenset(configured)
-        return {
-            each: encoded_assignment(
-                Assignment(
-                    version=version,
-                    leader=leader,
-                    leader_url=own.url,
-                    config_offset=offset,
-                    assigned=self._pieces(answer.assigned[each]),
-                    revoked=self._pieces(answer.revoked[each]),
-                    delay_ms=answer.delay_ms,
-                    leader_understands_leaving=True,
-                )
-            )
-            for each in found
-        }
-
-
-def _said_by(member: JoinedMember) -> MemberMetadata:
-    try:
-        return decoded_metadata(member.metadata)
-    except GroupFormatError as error:
-        _log.warning("Member %s of the group says what cannot be read: %s", member.member_id, error)
-        return MemberMetadata(url=member.member_id, config_offset=0)
-
-
-def _member(said: MemberMetadata, *, takes_nothing: bool) -> Member:
-    assigned = {} if said.allocation is None else said.allocation.assigned
-    notes = said.notes or MemberNotes()
-    return Member(
-        slots=notes.slots,
-        owned=frozenset(assigned),
-        leaving=bool(notes.flags & MemberFlag.LEAVING),
-        takes_nothing=takes_nothing or said.notes is None,
-    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.answers import ConfigInfos
+
+NO_LEADER: Final = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+"""Kafka Connect's words for a :class:`ConflictError` while no worker can be asked."""
 
 
 class RequestError(ConnectError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -36,6 +36,7 @@ from headrace.observe.secret_masking import Secrets
 from headrace.runtime.runs import LEAVE_SECONDS, NewRun, Run
 
 _log = logging.getLogger(__name__)
+_STATE_SECONDS = 1.0
 
 
 class Reconciler:
@@ -54,6 +55,8 @@ class Reconciler:
         self._automatic = AutomaticRestarts()
         self._begun: dict[str, Resolution] = {}
         self._failures: dict[str, Exception] = {}
+        # Those whose next action Kafka has not taken.
+        self._postponed: set[str] = set()
         self._may_start = False
         self.all_have_ended = threading.Event()
         """Set while connectors may run, and none does."""
@@ -235,11 +238,7 @@ class Reconciler:
             self._log_no_restart(name)
             return False
         _log.warning("Connector %s has failed and is restarted in %g s", name, seconds)
-        timer = threading.Timer(
-            seconds, self._queue.post, args=[lambda: self._restart_if_failed(name, revision)]
-        )
-        timer.daemon = True
-        timer.start()
+        self._later(seconds, lambda: self._restart_if_failed(name, revision))
         return True
 
     def _log_no_restart(self, name: str) -> None:
@@ -278,8 +277,30 @@ class Reconciler:
 
     def _advance(self, name: str) -> None:
         while (act := self._next(name)) is not Act.NOTHING:
-            self._lifecycles[name] = done(self._lifecycles[name], act)
-            self._acts[act](name)
+            before = self._lifecycles[name]
+            self._lifecycles[name] = done(before, act)
+            try:
+                self._acts[act](name)
+            except RetriableError as error:
+                # Stores in Kafka; nothing was begun or ended by it.
+                self._lifecycles[name] = before
+                self._advance_later(name, error)
+                return
+
+    def _advance_later(self, name: str, error: RetriableError) -> None:
+        if name not in self._postponed:
+            _log.warning("The state of connector %s is written later: %s", name, error)
+            self._postponed.add(name)
+            self._later(_STATE_SECONDS, lambda: self._advance_postponed(name))
+
+    def _advance_postponed(self, name: str) -> None:
+        self._postponed.discard(name)
+        self._advance(name)
+
+    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+        timer = threading.Timer(seconds, self._queue.post, args=[act])
+        timer.daemon = True
+        timer.start()
 
     def _next(self, name: str) -> Act:
         lifecycle = self._lifecycles.get(name)
@@ -288,10 +309,14 @@ class Reconciler:
         return next_act(lifecycle, can_start=self._may_start)
 
     def _start(self, name: str) -> None:
-        stored = self._local.configs.connector(name)
-        assert stored is not None
         assert self._kafka is not None
         self._failures.pop(name, None)
+        stored = self._local.configs.connector(name)
+        if stored is None:
+            # Another worker has deleted it; this one is told to give it up.
+            self._ended(name, None)
+            self._settle(name)
+            return
         try:
             began = self._begun[name] = self._local.validator.resolved(stored.config)
             spec = self._local.validator.run_spec(began)

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from headrace.config.connector_config import ConnectorConfig
 from headrace.herder.answers import ConnectorStatus, State, StateInfo, TargetState
-from headrace.herder.errors import ConflictError, NotFoundError, ServerError
+from headrace.herder.errors import NO_LEADER, ConflictError, NotFoundError, ServerError
 from headrace.herder.queries import ConnectorQueries
 from headrace.herder.request_queue import RequestQueue
 from headrace.herder.requests import RestartRequest
@@ -21,11 +21,6 @@ from headrace.storage.protocols import StoredConnector
 
 # A distributed worker's message about restarts.
 _UNKNOWN_ON_RESTART: Final = "Unknown connector: {}"
-# Distributed mode's message: a task without a worker has no leader there.
-_NO_LEADER: Final = (
-    "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was "
-    "underway."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +121,8 @@ class RestartRequests:
             self._require_leader()
             stored = self._queries.stored(name, unknown=_UNKNOWN_ON_RESTART)
             if task >= 0 and stored.target_state == TargetState.STOPPED:
-                raise ConflictError(_NO_LEADER)
+                # Distributed mode's answer: a task without a worker has no leader there.
+                raise ConflictError(NO_LEADER)
             if task not in (each.id.task for each in self._queries.tasks(name)):
                 raise NotFoundError(f"Unknown task: {name}-{task}")
             self._restart(stored, connector=False, tasks=[task])

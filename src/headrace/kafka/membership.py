@@ -38,6 +38,7 @@ _STALLED_SECONDS: Final = 2.0
 # Joins of a large group are the largest answers.
 _MOST_BYTES: Final = 100_000_000
 _MOST_BACKOFF_MS: Final = 1_000
+_CONNECT_SECONDS: Final = 10.0
 _CLOSE_SECONDS: Final = 5.0
 _NEVER: Final = float("-inf")
 _ANSWERS: Final = (
@@ -134,12 +135,14 @@ class GroupMembership:
     def join(self, seconds: float) -> Joined | None:
         """Join, or go on with a join that has begun, for at most *seconds*; ``None`` when that is not over by then.
 
+        The first call also connects, for at most ten seconds.
+
         The other members are waited for as long as the group's rebalance may take, over as many calls as that needs. Raises
         :class:`~headrace.connect.errors.RetriableError` when the brokers do not answer, and
         :class:`~headrace.connect.errors.TaskFailedError` for what no retry resolves.
         """
         try:
-            coordinator = self._opened(seconds)
+            coordinator = self._opened()
             if not coordinator.ensure_active_group(timeout_ms=seconds * 1000):
                 return None
         except KafkaError as error:
@@ -156,6 +159,8 @@ class GroupMembership:
         try:
             self._coordinator.poll_heartbeat()
         except KafkaError as error:
+            # Heartbeats begin with a join.
+            self._coordinator.request_rejoin()
             raise self._translated(error) from error
 
     def request_join(self) -> None:
@@ -184,7 +189,7 @@ class GroupMembership:
             self._client.close()
             self._coordinator = None
 
-    def _opened(self, seconds: float) -> _Coordinator:
+    def _opened(self) -> _Coordinator:
         if self._coordinator is None:
             _prepare_library()
             given = _client_settings(self._settings)
@@ -192,7 +197,7 @@ class GroupMembership:
             network: Any = client._net  # noqa: SLF001 (the library starts its thread nowhere else)
             try:
                 network.start()
-                version = client.get_broker_version(timeout_ms=seconds * 1000)
+                version = client.get_broker_version(timeout_ms=_CONNECT_SECONDS * 1000)
                 self._coordinator = _Coordinator(
                     client,
                     self._role,

@@ -61,6 +61,19 @@ class TopicWriter:
             self.close()
             raise
 
+    def open_anew(self, deadline: Deadline) -> None:
+        """Make another producer now: with a transactional id, earlier ones are fenced and their open transactions end.
+
+        Raises as :meth:`write`.
+        """
+        self._deadline = deadline
+        self.close()
+        try:
+            self._opened()
+        except ConnectError:
+            self.close()
+            raise
+
     def close(self) -> None:
         """Release the producer; a later ``write`` makes another one."""
         if self._sender is not None:

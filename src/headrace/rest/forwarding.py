@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
 import threading
 from collections.abc import Callable
@@ -10,10 +11,12 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 
+from headrace.connect.errors import ConnectError
 from headrace.herder.errors import ConflictError, ElsewhereError
 from headrace.herder.requests import REQUEST_SECONDS
 from headrace.rest.request import JSON, ApiRequest, ApiResponse, nothing
 
+_log = logging.getLogger(__name__)
 _HOP: Final = "forward"
 _TOO_FAR: Final = (
     "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
@@ -40,7 +43,8 @@ class Forwarding:
     def answered(self, request: ApiRequest, elsewhere: ElsewhereError) -> ApiResponse:
         """The answer of the worker that *elsewhere* names; called in the thread of the request, which waits for it.
 
-        Raises :class:`~headrace.herder.errors.ConflictError` after two hops, and while that worker does not answer.
+        Raises :class:`~headrace.herder.errors.ConflictError` after two hops, and while that worker, or something else in its place,
+        does not answer as one.
         """
         hop = request.text(_HOP)
         if hop not in (None, "true"):
@@ -64,9 +68,22 @@ class Forwarding:
             raise ConflictError(
                 f"{elsewhere} It does not answer at {elsewhere.url} ({error or type(error).__name__}). Retry later."
             ) from error
+        try:
+            response = _response(answer, request.origin)
+        except ValueError as error:
+            raise ConflictError(
+                f"{elsewhere} What answers at {elsewhere.url} is no worker (HTTP {answer.status_code}, without JSON). Retry later."
+            ) from error
         if answer.is_success:
+            self._try_to_catch_up()
+        return response
+
+    def _try_to_catch_up(self) -> None:
+        try:
             self._catch_up()
-        return _response(answer, request.origin)
+        except ConnectError as error:
+            # It is done, whatever this worker can see of it: asked again, it would be refused.
+            _log.warning("What another worker has changed is not read yet: %s", error)
 
     def close(self) -> None:
         """Close the connections."""

@@ -65,7 +65,7 @@ class SharedTopics:
 
     They are read to their ends before a write that depends on them, and again after it. *what* is what they hold, for errors. With a
     transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one
-    (KIP-618). *may_write* raises when this process may not write now; it is asked right before each write. Each call gives up after
+    (KIP-618). *may_write* raises when this process may not write now; it is asked before each call that writes, and right before each write. Each call gives up after
     *seconds*, with :class:`~headrace.connect.errors.RetriableError`.
     """
 
@@ -107,6 +107,11 @@ class SharedTopics:
         with self._lock:
             self._read(self._deadline())
 
+    def take_writing(self) -> None:
+        """Fence earlier producers with the transactional id, if there is one: what they have not committed by then never counts."""
+        with self._lock:
+            self._writer.open_anew(self._deadline())
+
     def take_arrived(self) -> None:
         """See what has arrived by now, without waiting, not even for another thread that reads."""
         if self._lock.acquire(blocking=False):
@@ -127,15 +132,12 @@ class SharedTopics:
 
     def change(self, parts: Callable[[], Sequence[TopicRecords]]) -> None:
         """Write the *parts* that are given once everything committed before this call is seen; parts without records are left out."""
+        # First: who may not write is not to wait for Kafka, nor for another thread that does.
+        self._may_write()
         with self._lock:
             deadline = self._deadline()
             self._read(deadline)
             self._write(parts(), deadline)
-
-    def renew(self) -> None:
-        """Have the next write made by a new producer: with its transactional id, others may have fenced the former one."""
-        with self._lock:
-            self._writer.close()
 
     def close(self) -> None:
         """Release the clients."""
@@ -181,7 +183,7 @@ class KafkaStorage:
     What they answer is as of the last ``refresh`` or write. The leader's client is the producer of configurations and changes: with a
     transactional id each write of them is one transaction, and another producer with the same id fences this one (KIP-618);
     *may_lead* raises when this process may not write them now. The worker's client is that of statuses and active topics, without one, and
-    *generation* the group's, which is stored with each status. Each call gives up after *seconds*, with
+    *generation*, if it is given, the group's, which is stored with each status. Each call gives up after *seconds*, with
     :class:`~headrace.connect.errors.RetriableError`. *now* gives seconds since 1970.
     """
 
@@ -191,7 +193,7 @@ class KafkaStorage:
         clients: StorageClients,
         *,
         may_lead: Callable[[], None] = lambda: None,
-        generation: Callable[[], int] = lambda: 0,
+        generation: Callable[[], int] | None = None,
         seconds: float = WRITE_SECONDS,
         clock: Clock = time.monotonic,
         now: Clock = time.time,
@@ -217,6 +219,10 @@ class KafkaStorage:
         self.statuses = KafkaStatusStore(own, topics.statuses, statuses, generation)
         self.topics = KafkaTopicStore(own, topics.statuses, statuses, now)
 
+    def take_lead(self) -> None:
+        """Keep an earlier leader from writing, also one that has begun to; without transactions its membership alone does."""
+        self._led.take_writing()
+
     def refresh(self) -> None:
         """See everything committed before this call."""
         for each in self._shared:
@@ -226,11 +232,6 @@ class KafkaStorage:
         """See what has arrived by now, without waiting; called several times a second by the one who follows the topics."""
         for each in self._shared:
             each.take_arrived()
-
-    def begin_to_lead(self) -> None:
-        """See everything that earlier leaders have committed, and write with a producer of which none of them knows."""
-        self._led.renew()
-        self.refresh()
 
     def flush(self) -> bool:
         """Wait until the states that were put are written, for some seconds at most; returns whether they are."""
@@ -396,7 +397,8 @@ class KafkaStatusStore:
     """A :class:`~headrace.storage.protocols.StatusStore`; *found* is what its *topic* says.
 
     What is put is answered from then on, and written by a thread of this store's own, all that waits at once: a state must not keep those
-    from their work whom it is about, nor end them when Kafka does not take it. Each status is stored with the group's *generation*.
+    from their work whom it is about, nor end them when Kafka does not take it. Each status is stored with the group's *generation*, if
+    that is given.
     """
 
     def __init__(
@@ -404,7 +406,7 @@ class KafkaStatusStore:
         shared: SharedTopics,
         topic: str,
         found: StatusTopic,
-        generation: Callable[[], int],
+        generation: Callable[[], int] | None,
     ) -> None:
         self._found = found
         self._shared = shared
@@ -420,7 +422,8 @@ class KafkaStatusStore:
 
     def put(self, connector: str, task: int | None, status: Status) -> None:
         """Store a status. What ends here leaves alone what a later owner has written, as in Kafka Connect."""
-        own = replace(status, generation=self._generation())
+        generation = self._generation
+        own = status if generation is None else replace(status, generation=generation())
         with self._changed:
             if may_replace(own, self._known(connector).get(task)):
                 self._wait_with({(connector, task): own})

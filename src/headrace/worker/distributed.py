@@ -11,9 +11,11 @@ from typing import Final, cast
 
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.internal_topics import CONFIGS, OFFSETS, STATUSES
+from headrace.connect.errors import RetriableError
 from headrace.herder.coordination import HerderParts
-from headrace.herder.distributed import Distributed, GroupSettings
+from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ServerError
+from headrace.herder.leadership import GroupSettings
 from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.topics import ActiveTopics
 from headrace.herder.worker_herder import WorkerHerder
@@ -43,6 +45,8 @@ from headrace.worker.services import (
 _log = logging.getLogger(__name__)
 _WAIT_SECONDS: Final = 60.0
 _CHECK_SECONDS: Final = 10.0
+# A transaction's time-out, unless it is set otherwise, and how often brokers look for those that are over.
+_OPEN_TRANSACTION_SECONDS: Final = 75.0
 
 
 @contextmanager
@@ -202,7 +206,7 @@ class _Worker:
             generation=lambda: group.generation,
         )
         self.closing.later(storage.close)
-        storage.refresh()
+        self._read(storage)
         opening = Opening(
             config=config,
             group_id=config.group_id,
@@ -221,6 +225,19 @@ class _Worker:
         return KafkaServices(
             services=prepared(services, changes), changes=changes, cluster_id=cluster_id
         )
+
+    def _read(self, storage: KafkaStorage) -> None:
+        """Read the topics to their ends; a leader that was killed may have left a transaction open, which Kafka ends in time."""
+        deadline = Deadline.after(_OPEN_TRANSACTION_SECONDS, time.monotonic)
+        while True:
+            try:
+                storage.refresh()
+            except RetriableError as error:
+                if deadline.expired:
+                    raise
+                _log.warning("The group's topics are read again: %s", error)
+            else:
+                return
 
     def _ensure_topics(self) -> None:
         for kind in (CONFIGS, OFFSETS, STATUSES):

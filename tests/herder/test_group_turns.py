@@ -1,0 +1,303 @@
+"""What a worker of a group does in each turn, with a membership that the test plays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+from headrace.connect.errors import ConnectError, RetriableError
+from headrace.herder.coordination import HerderParts
+from headrace.herder.distributed import Distributed
+from headrace.herder.group_protocol import (
+    Assignment,
+    MemberFlag,
+    MemberMetadata,
+    MemberNotes,
+    ProtocolVersion,
+    decoded_assignment,
+    encoded_assignment,
+    encoded_metadata,
+)
+from headrace.herder.leadership import GroupSettings
+from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
+from headrace.storage.memory import MemoryStatusStore
+from headrace.storage.protocols import Status, StoredConnector
+from herder.stage import Stage, config
+from waiting import until
+
+ME = "me"
+
+
+@dataclass
+class Storage:
+    """Topics that the test has written to; notes what is asked of it."""
+
+    config_offset: int = 5
+    asked: list[str] = field(default_factory=list[str])
+    turns: int = 0
+    failure: ConnectError | None = None
+
+    def take_lead(self) -> None:
+        """Note it."""
+        self.asked.append("take_lead")
+
+    def refresh(self) -> None:
+        """Note it."""
+        self.asked.append("refresh")
+
+    def take_arrived(self) -> None:
+        """Count it: the topics are followed after each turn."""
+        self.turns += 1
+
+    def flush(self) -> bool:
+        """There is nothing."""
+        return True
+
+
+@dataclass
+class Membership:
+    """A membership in which the test says what is joined."""
+
+    joins: list[Joined] = field(default_factory=list[Joined])
+    member_id: str = ""
+    requested: int = 0
+    fails: Callable[[], bool] = lambda: False
+    failed: int = 0
+
+    @property
+    def needs_join(self) -> bool:
+        """While the test has something to be joined."""
+        return bool(self.joins)
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether it has no id."""
+        return not self.member_id
+
+    def join(self, seconds: float) -> Joined:
+        """The next one."""
+        joined = self.joins.pop(0)
+        self.member_id = joined.member_id
+        return joined
+
+    def keep_alive(self) -> None:
+        """Fail when the test says so."""
+        if self.fails():
+            self.failed += 1
+            raise RetriableError("no broker answers")
+
+    def request_join(self) -> None:
+        """Note it."""
+        self.requested += 1
+
+    def holds(self) -> bool:
+        """Always."""
+        return True
+
+    def leave(self, reason: str, seconds: float) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+@dataclass
+class Member:
+    """A worker, its membership and its storage."""
+
+    stage: Stage
+    membership: Membership = field(default_factory=Membership)
+    storage: Storage = field(default_factory=Storage)
+    coordination: Distributed | None = None
+    role: GroupRole | None = None
+    generation: int = 0
+
+    def joins(self, *assigned: str, revoked: Sequence[str] = (), named: str = ME) -> None:
+        """Have the next join give it this."""
+        self.generation += 1
+        answer = Assignment(
+            version=ProtocolVersion.SESSIONED,
+            leader=named,
+            leader_url="http://me/",
+            assigned={name: [-1] for name in assigned},
+            revoked={name: [-1] for name in revoked},
+            leader_understands_leaving=True,
+        )
+        joined = Joined(self.generation, named, "sessioned", encoded_assignment(answer))
+        self.membership.joins.append(joined)
+
+    def runs(self) -> list[str]:
+        """The connectors that run here."""
+        with self.stage.guard:
+            return sorted(each.spec.name for each in self.stage.running)
+
+    def _coordinate(self, parts: HerderParts) -> Distributed:
+        settings = GroupSettings(group="g", url="http://me/", slots=4, max_delay_ms=0)
+
+        def member(role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
+            self.role = role
+            return cast("GroupMembership", self.membership)
+
+        self.coordination = Distributed(parts, settings, lambda: self.storage, member)
+        return self.coordination
+
+    @contextmanager
+    def started(self) -> Generator[Distributed]:
+        """Its coordination, while it works."""
+        self.stage.kafka.set()
+        herder = self.stage.new_herder(self._coordinate)
+        herder.start()
+        herder.ready()
+        assert self.coordination is not None
+        try:
+            yield self.coordination
+        finally:
+            herder.close()
+
+
+def stored(stage: Stage, *names: str) -> None:
+    """Connectors that were created earlier."""
+    for name in names:
+        stage.configs.put_connector(StoredConnector(name=name, config=config(name=name)))
+
+
+def test_an_earlier_leader_is_kept_from_writing_before_its_last_words_are_read() -> None:
+    """Otherwise it could still write what this one never sees, and an open transaction of it would hide what follows."""
+    member = Member(Stage())
+    member.joins()
+    with member.started() as group:
+        until(lambda: group.is_open)
+
+        assert ["take_lead", "refresh"] == member.storage.asked[:2]
+
+
+def test_who_was_removed_leads_anew() -> None:
+    """Another worker may have led meanwhile; what it has left is settled, and what ran here has ended before the join."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started():
+        until(lambda: member.runs() == ["c"])
+        first = member.stage.the_run()
+        member.membership.member_id = ""
+        until(first.asked.is_set)
+        until(lambda: member.runs() == [])
+
+        member.joins("c", named="again")
+        until(lambda: member.runs() == ["c"])
+        assert 2 == member.storage.asked.count("take_lead")
+
+
+def test_a_membership_under_another_name_does_not_count_before_what_ran_has_ended() -> None:
+    """The library joins again by itself; until then the old runs would go on beside those of another worker."""
+    member = Member(Stage(holds=True, grace=5.0))
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started() as group:
+        until(lambda: member.runs() == ["c"])
+        until(group.holds)
+        run = member.stage.the_run()
+        member.joins(named="again")
+        until(run.asked.is_set)
+        assert not group.holds()
+        run.end()
+
+        until(group.holds)
+        assert not group.has("c")
+
+
+def test_what_came_while_the_work_was_divided_is_divided_again() -> None:
+    """A request to join that falls into a join is lost with it, and the config topic need not go on."""
+    member = Member(Stage())
+    member.joins()
+    with member.started() as group:
+        until(lambda: group.is_open and member.storage.turns > 1)
+        before = member.membership.requested
+        # The leader has divided what it knew, and nothing: this one came after.
+        stored(member.stage, "late")
+        member.joins()
+
+        until(lambda: member.membership.requested > before)
+
+
+def test_what_is_given_up_is_not_kept_because_heartbeats_have_failed() -> None:
+    """Said to be here, it would be given to no one, and run nowhere."""
+    member = Member(Stage(holds=True, grace=5.0))
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started() as group:
+        until(lambda: member.runs() == ["c"])
+        run = member.stage.the_run()
+        member.membership.fails = run.asked.is_set
+        member.joins(revoked=["c"])
+        until(lambda: member.membership.failed > 0)
+        run.end()
+        until(lambda: not group.has("c"))
+        member.membership.fails = lambda: False
+        member.stage.holds = False
+        member.joins("c")
+
+        until(lambda: member.runs() == ["c"] and run is not member.stage.the_run())
+
+
+class ForgetfulStatuses(MemoryStatusStore):
+    """Statuses that Kafka does not take for a while."""
+
+    refusals = 0
+
+    def forget(self, connector: str, *, from_task: int | None = None) -> None:
+        """Only after the refusals."""
+        if self.refusals:
+            self.refusals -= 1
+            raise RetriableError("Statuses could not be stored in time.")
+        super().forget(connector, from_task=from_task)
+
+
+def test_kafka_may_be_slow_when_a_worker_begins_to_lead() -> None:
+    """It tries again, and is well."""
+    statuses = ForgetfulStatuses()
+    member = Member(Stage(statuses=statuses))
+    statuses.put("ghost", None, Status(state="RUNNING", worker_id="gone"))
+    statuses.refusals = 1
+    member.joins()
+    with member.started() as group:
+        until(lambda: member.membership.requested > 0)
+        assert group.problem is None
+        member.joins()
+        until(lambda: group.is_open)
+
+        assert group.problem is None
+        assert [] == list(statuses.connectors())
+
+
+def test_who_does_not_lead_is_relieved_of_what_it_has() -> None:
+    """It could not store the tasks of a connector, which would wait forever."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    with member.started():
+        until(lambda: member.role is not None)
+        assert member.role is not None
+        owned = Assignment(
+            version=ProtocolVersion.SESSIONED, assigned={"c": [-1]}, leader_understands_leaving=True
+        )
+        notes = MemberNotes(flags=MemberFlag.UNDERSTANDS_LEAVING, generation=1, slots=4, version="")
+        said = {
+            name: encoded_metadata(
+                MemberMetadata(
+                    version=ProtocolVersion.SESSIONED,
+                    url=f"http://{name}/",
+                    config_offset=5,
+                    allocation=allocation,
+                    notes=notes,
+                )
+            )
+            for name, allocation in {ME: None, "other": owned}.items()
+        }
+        given: Mapping[str, bytes] = member.role.assign(
+            1, "sessioned", ME, [JoinedMember(each, said[each]) for each in said]
+        )
+
+        assert {"c"} == set(decoded_assignment(given["other"]).revoked)
+        assert decoded_assignment(given["other"]).delay_ms
