@@ -45,7 +45,7 @@ def test_a_created_connector_runs() -> None:
     stage = Stage()
     with stage.herder() as herder:
         created = herder.create(request())
-        until(lambda: len(herder.tasks("c")) == 2)
+        until(lambda: stage.states() == ALL_RUN)
 
         assert created.is_new
         assert config(name="c") == created.info.config
@@ -101,7 +101,7 @@ def test_a_paused_connector_keeps_its_tasks_and_a_stopped_one_has_none() -> None
     stage = Stage()
     with stage.herder() as herder:
         herder.create(request())
-        until(lambda: len(herder.tasks("c")) == 2)
+        until(lambda: stage.states() == ALL_RUN)
         herder.pause("c")
         until(lambda: stage.states() == {None: "PAUSED", 0: "PAUSED", 1: "PAUSED"})
         assert len(herder.tasks("c")) == 2
@@ -253,7 +253,7 @@ def test_unknown_connectors_are_not_found() -> None:
             with pytest.raises(NotFoundError, match=r"^Unknown connector: c$"):
                 restart()
         herder.create(request())
-        until(lambda: len(herder.tasks("c")) == 2)
+        until(lambda: stage.states() == ALL_RUN)
         for task in (5, -1):
             with pytest.raises(NotFoundError, match=f"^Unknown task: c-{task}$"):
                 herder.restart_task("c", task)
@@ -392,7 +392,7 @@ def test_secrets_stay_placeholders_in_tasks() -> None:
     stage = Stage()
     with stage.herder() as herder:
         herder.put_config("c", config(password="${secret}"))
-        until(lambda: len(herder.tasks("c")) == 2)
+        until(lambda: stage.states() == ALL_RUN)
 
         assert "${secret}" == herder.tasks("c")[0].config["password"]
         assert "hunter2" not in str(stage.configs.task_configs("c"))

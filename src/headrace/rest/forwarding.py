@@ -6,15 +6,16 @@ import logging
 import ssl
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode, urlsplit
-
-import httpx
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.errors import ConflictError, ElsewhereError
 from headrace.herder.requests import REQUEST_SECONDS
 from headrace.rest.request import JSON, ApiRequest, ApiResponse, nothing
+
+if TYPE_CHECKING:
+    import httpx
 
 _log = logging.getLogger(__name__)
 _HOP: Final = "forward"
@@ -60,11 +61,14 @@ class Forwarding:
             headers["Content-Type"] = JSON
         if request.authorization is not None:
             headers["Authorization"] = request.authorization
+        # Only a follower needs it, and it is slow to import.
+        from httpx import TransportError  # noqa: PLC0415
+
         try:
             answer = self._opened().request(
                 request.method, url, content=request.body, headers=headers
             )
-        except httpx.TransportError as error:
+        except TransportError as error:
             raise ConflictError(
                 f"{elsewhere} It does not answer at {elsewhere.url} ({error or type(error).__name__}). Retry later."
             ) from error
@@ -94,11 +98,13 @@ class Forwarding:
 
     def _opened(self) -> httpx.Client:
         # Made when it is first needed, as it reads the machine's authorities, and kept, as that takes long.
+        from httpx import Client, Timeout  # noqa: PLC0415
+
         with self._lock:
             if self._client is None:
-                self._client = httpx.Client(
+                self._client = Client(
                     verify=True if self._trust is None else self._trust,
-                    timeout=httpx.Timeout(REQUEST_SECONDS, connect=_CONNECT_SECONDS),
+                    timeout=Timeout(REQUEST_SECONDS, connect=_CONNECT_SECONDS),
                     # A worker is asked by its own address, whatever proxies this process has.
                     trust_env=False,
                 )
