@@ -203,6 +203,7 @@ class DyingWorker:
             "status.storage.topic": f"{self.group}-statuses",
             "offset.storage.topic": f"{self.group}-offsets",
             # A new process waits for the session of the one that was killed.
+            "status.storage.partitions": "1",
             "session.timeout.ms": "6000",
             "heartbeat.interval.ms": "500",
             **replicated,
