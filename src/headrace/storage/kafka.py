@@ -48,7 +48,7 @@ from headrace.storage.status_topic import (
 )
 from headrace.storage.topic_records import UnreadableRecordError
 
-_StatusKey: TypeAlias = tuple[str, int | None]
+_Waiting: TypeAlias = dict[int | None, Status | None]
 ApplyRecord: TypeAlias = Callable[[bytes | None, bytes | None], None]
 """Takes in the key and the value of a topic's next record."""
 
@@ -412,8 +412,8 @@ class KafkaStatusStore:
         self._shared = shared
         self._topic = topic
         self._generation = generation
-        # The newest of each key; None removes it.
-        self._waiting: dict[_StatusKey, Status | None] = {}
+        # The newest of each task, by connector; None removes it.
+        self._waiting: dict[str, _Waiting] = {}
         self._changed = threading.Condition()
         self._is_closed = False
         self._thread: threading.Thread | None = None
@@ -426,7 +426,7 @@ class KafkaStatusStore:
         own = status if generation is None else replace(status, generation=generation())
         with self._changed:
             if may_replace(own, self._known(connector).get(task)):
-                self._wait_with({(connector, task): own})
+                self._wait_with(connector, {task: own})
 
     def statuses(self, connector: str) -> Mapping[int | None, Status]:
         """The connector's own status under ``None``, and those of its tasks."""
@@ -436,18 +436,18 @@ class KafkaStatusStore:
     def connectors(self) -> Sequence[str]:
         """The names that have any status, sorted."""
         with self._changed:
-            names = {*self._found.connectors(), *(name for name, _ in self._waiting)}
+            names = {*self._found.connectors(), *self._waiting}
             return sorted(name for name in names if self._known(name))
 
     def forget(self, connector: str, *, from_task: int | None = None) -> None:
         """Remove all statuses of *connector*, or those of its tasks from number *from_task* on."""
         with self._changed:
-            keys = (
-                (connector, task)
+            tasks = (
+                task
                 for task in self._known(connector)
                 if from_task is None or (task is not None and task >= from_task)
             )
-            self._wait_with(dict.fromkeys(keys))
+            self._wait_with(connector, dict.fromkeys(tasks))
 
     def flush(self, seconds: float) -> bool:
         """Wait until all is written, for at most *seconds*; returns whether it is."""
@@ -464,16 +464,12 @@ class KafkaStatusStore:
             self._thread.join()
 
     def _known(self, connector: str) -> dict[int | None, Status]:
-        known = dict(self._found.statuses(connector))
-        for (name, task), status in self._waiting.items():
-            if name == connector and status is None:
-                known.pop(task, None)
-            elif name == connector and status is not None:
-                known[task] = status
-        return known
+        known = {**self._found.statuses(connector), **self._waiting.get(connector, {})}
+        return {task: status for task, status in known.items() if status is not None}
 
-    def _wait_with(self, statuses: Mapping[_StatusKey, Status | None]) -> None:
-        self._waiting.update(statuses)
+    def _wait_with(self, connector: str, statuses: _Waiting) -> None:
+        if statuses:
+            self._waiting.setdefault(connector, {}).update(statuses)
         self._changed.notify_all()
         if self._thread is None and self._waiting:
             self._thread = threading.Thread(
@@ -487,7 +483,7 @@ class KafkaStatusStore:
                 self._changed.wait_for(lambda: self._waiting or self._is_closed)
                 if self._is_closed:
                     return
-                taken = dict(self._waiting)
+                taken = {name: dict(each) for name, each in self._waiting.items()}
             try:
                 self._shared.write((self._topic, list(self._entries(taken))))
             except ConnectError as error:
@@ -497,16 +493,25 @@ class KafkaStatusStore:
                 continue
             self.failure = None
             with self._changed:
-                for key, status in taken.items():
-                    if key in self._waiting and self._waiting[key] is status:
-                        del self._waiting[key]
+                for name, statuses in taken.items():
+                    self._are_written(name, statuses)
                 self._changed.notify_all()
 
-    def _entries(self, taken: Mapping[_StatusKey, Status | None]) -> Iterator[OffsetEntry]:
-        for (connector, task), status in taken.items():
-            before = self._found.statuses(connector).get(task)
-            if status is None or may_replace(status, before):
-                yield status_entry(connector, task, status)
+    def _are_written(self, connector: str, statuses: _Waiting) -> None:
+        waiting = self._waiting[connector]
+        for task, status in statuses.items():
+            # Another one may have been put meanwhile.
+            if waiting[task] is status:
+                del waiting[task]
+        if not waiting:
+            del self._waiting[connector]
+
+    def _entries(self, taken: Mapping[str, _Waiting]) -> Iterator[OffsetEntry]:
+        for connector, statuses in taken.items():
+            found = self._found.statuses(connector)
+            for task, status in statuses.items():
+                if status is None or may_replace(status, found.get(task)):
+                    yield status_entry(connector, task, status)
 
 
 class KafkaTopicStore:
