@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
@@ -17,7 +18,6 @@ from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ServerError
 from headrace.herder.leadership import GroupSettings
 from headrace.herder.services import KafkaServices, LocalServices
-from headrace.herder.topics import ActiveTopics
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
@@ -40,6 +40,7 @@ from headrace.worker.services import (
     reach_kafka,
     sql_check,
     timing,
+    topic_listeners,
 )
 
 _log = logging.getLogger(__name__)
@@ -124,7 +125,7 @@ class _Worker:
     emit: EventListener
     data_plane: DataPlane
     closing: Closing = field(default_factory=Closing)
-    _storage: KafkaStorage | None = None
+    _storage: Future[KafkaStorage] = field(default_factory=Future[KafkaStorage])
     _group: Distributed | None = None
 
     def herder(self) -> WorkerHerder:
@@ -156,7 +157,7 @@ class _Worker:
             max_delay_ms=config.scheduled_rebalance_max_delay_ms,
         )
         self._group = Distributed(
-            parts, settings, self._opened_storage, self._member, check=self._check_topics
+            parts, settings, self._storage.result, self._member, check=self._check_topics
         )
         return self._group
 
@@ -174,20 +175,14 @@ class _Worker:
             wake=wake,
         )
 
-    def _opened_storage(self) -> KafkaStorage:
-        assert self._storage is not None, "asked for before Kafka was reached"
-        return self._storage
-
     def _wait(self) -> KafkaStorage:
         """The storage, for a request that came early; raises ``ServerError`` when it takes too long."""
-        deadline = Deadline.after(_WAIT_SECONDS, time.monotonic)
-        while self._storage is None:
-            if deadline.expired:
-                raise ServerError(
-                    "The worker is still starting up: Kafka has not been reached yet. Retry later."
-                )
-            time.sleep(0.05)
-        return self._storage
+        try:
+            return self._storage.result(_WAIT_SECONDS)
+        except TimeoutError as error:
+            raise ServerError(
+                "The worker is still starting up: Kafka has not been reached yet. Retry later."
+            ) from error
 
     def _open(self) -> KafkaServices:
         """Wait for Kafka, create the topics that are missing, read them, and open everything."""
@@ -213,7 +208,7 @@ class _Worker:
             worker_id=self.worker_id,
             configs=storage.configs,
             statuses=storage.statuses,
-            emit=to_all(self.emit, *self._topic_listeners(storage)),
+            emit=to_all(self.emit, *topic_listeners(config, storage)),
             data_plane=self.data_plane,
             close_later=self.closing.later,
             holds=group.holds,
@@ -221,7 +216,7 @@ class _Worker:
         services = opened_services(opening, kafka_offsets(config, config.offset_storage_topic))
         self.closing.later(self.data_plane.close)
         changes = OffsetChanges(services, storage.changes)
-        self._storage = storage
+        self._storage.set_result(storage)
         return KafkaServices(
             services=prepared(services, changes), changes=changes, cluster_id=cluster_id
         )
@@ -244,14 +239,16 @@ class _Worker:
             for sentence in kind.ignored(self.config.originals):
                 _log.warning("%s", sentence)
         deadline = Deadline.after(self.config.start_deadline_ms / 1e3, time.monotonic)
+        admin = self._admin()
         for topic in group_topics(self.config):
-            self._admin().ensure_compacted_topic(topic, deadline)
+            admin.ensure_compacted_topic(topic, deadline)
 
     def _check_topics(self) -> None:
         """Raise ``ConfigError`` when one of the topics has been changed so that it loses data."""
         deadline = Deadline.after(_CHECK_SECONDS, time.monotonic)
+        admin = self._admin()
         for topic in group_topics(self.config):
-            self._admin().check_compacted_topic(topic, deadline)
+            admin.check_compacted_topic(topic, deadline)
 
     def _admin(self) -> KafkaAdmin:
         return KafkaAdmin(client_config(self.config.connection()))
@@ -264,8 +261,3 @@ class _Worker:
             leader=producer_config(config.connection(), transactional_id=leader),
             worker=producer_config(config.connection()),
         )
-
-    def _topic_listeners(self, storage: KafkaStorage) -> list[EventListener]:
-        if not self.config.topic_tracking_enable:
-            return []
-        return [ActiveTopics(storage.topics, storage.configs)]

@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from headrace.config.state_file import new_identity
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.herder.topics import ActiveTopics
 from headrace.kafka.admin import ANSWER_SECONDS, UNREACHABLE, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config, producer_config
 from headrace.kafka.deadline import Deadline
@@ -36,7 +38,7 @@ from headrace.runtime.engine import DataPlane, Engine
 from headrace.runtime.fencing import coordinator_of
 from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
 from headrace.runtime.services import RunSpec, Services, Timing
-from headrace.storage.protocols import ConfigStore, SettingStore, StatusStore
+from headrace.storage.protocols import ConfigStore, SettingStore, StatusStore, TopicStore
 from headrace.storage.sqlite import SqliteStorage
 from headrace.task.connector_spec import PluginChoice
 from headrace.worker.data_plane import LazyEngine, foreign_modules
@@ -344,6 +346,27 @@ def _secondary(
     return SecondaryOffsetTopic(
         worker_store, topic, producer=config.connection(), group_id=group_id
     )
+
+
+class TopicStores(Protocol):
+    """The stores that active topics need."""
+
+    @property
+    def topics(self) -> TopicStore:
+        """The active topics."""
+        ...
+
+    @property
+    def configs(self) -> ConfigStore:
+        """The connectors that have any."""
+        ...
+
+
+def topic_listeners(config: WorkerConfig, storage: TopicStores) -> list[EventListener]:
+    """What notes in *storage* which topics connectors write to, unless *config* says not to."""
+    if not config.topic_tracking_enable:
+        return []
+    return [ActiveTopics(storage.topics, storage.configs)]
 
 
 def sql_check(engine: Engine) -> SqlCheck:

@@ -12,7 +12,6 @@ from pathlib import Path
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.answers import TargetState
 from headrace.herder.services import KafkaServices, LocalServices
-from headrace.herder.topics import ActiveTopics
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.observe.events import EventListener, to_all
 from headrace.offsets.administration import OffsetChanges
@@ -35,6 +34,7 @@ from headrace.worker.services import (
     reach_kafka,
     sql_check,
     timing,
+    topic_listeners,
 )
 
 _log = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ class _Worker:
             local,
             self.storage,
             group_id=group_id,
-            emit=to_all(self.emit, *_topic_listeners(self.config, self.storage)),
+            emit=to_all(self.emit, *topic_listeners(self.config, self.storage)),
             data_plane=self.data_plane,
             command_options=self.command_options,
         )
@@ -201,12 +201,6 @@ class _Worker:
         if self.stores_connectors:
             return self.storage.configs, self.storage.statuses
         return MemoryConfigStore(), MemoryStatusStore()
-
-
-def _topic_listeners(config: WorkerConfig, storage: SqliteStorage) -> list[EventListener]:
-    if not config.topic_tracking_enable:
-        return []
-    return [ActiveTopics(storage.topics, storage.configs)]
 
 
 def _unsettled(storage: SqliteStorage) -> list[str]:
