@@ -95,6 +95,19 @@ class Judge:
         return replace(SPEC, name=props["name"], props=shown)
 
 
+class SlowStatuses(MemoryStatusStore):
+    """Statuses that are not taken for a while, as by Kafka."""
+
+    refusals = 0
+
+    def forget(self, connector: str, *, from_task: int | None = None) -> None:
+        """Only after the refusals."""
+        if self.refusals:
+            self.refusals -= 1
+            raise RetriableError("Statuses could not be stored in time.")
+        super().forget(connector, from_task=from_task)
+
+
 class FakeRun:
     """Shows that it runs, with as many tasks as *tasks.max*, until it is asked to end and *may_end*."""
 

@@ -22,9 +22,8 @@ from headrace.herder.group_protocol import (
 )
 from headrace.herder.leadership import GroupSettings
 from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
-from headrace.storage.memory import MemoryStatusStore
 from headrace.storage.protocols import Status, StoredConnector
-from herder.stage import Stage, config
+from herder.stage import SlowStatuses, Stage, config
 from waiting import until
 
 ME = "me"
@@ -242,22 +241,9 @@ def test_what_is_given_up_is_not_kept_because_heartbeats_have_failed() -> None:
         until(lambda: member.runs() == ["c"] and run is not member.stage.the_run())
 
 
-class ForgetfulStatuses(MemoryStatusStore):
-    """Statuses that Kafka does not take for a while."""
-
-    refusals = 0
-
-    def forget(self, connector: str, *, from_task: int | None = None) -> None:
-        """Only after the refusals."""
-        if self.refusals:
-            self.refusals -= 1
-            raise RetriableError("Statuses could not be stored in time.")
-        super().forget(connector, from_task=from_task)
-
-
 def test_kafka_may_be_slow_when_a_worker_begins_to_lead() -> None:
     """It tries again, and is well."""
-    statuses = ForgetfulStatuses()
+    statuses = SlowStatuses()
     member = Member(Stage(statuses=statuses))
     statuses.put("ghost", None, Status(state="RUNNING", worker_id="gone"))
     statuses.refusals = 1

@@ -32,7 +32,7 @@ from headrace.storage.protocols import (
     Status,
     StoredConnector,
 )
-from herder.stage import Judge, Stage, config, request
+from herder.stage import Judge, SlowStatuses, Stage, config, request
 from offsets.own_topics import OWN
 from waiting import until
 
@@ -574,19 +574,6 @@ def test_topics_are_kept_and_reset() -> None:
         assert (["a", "b"], []) == (list(herder.topics("c")), list(herder.topics("d")))
         herder.reset_topics("c")
         assert [] == list(herder.topics("c"))
-
-
-class SlowStatuses(MemoryStatusStore):
-    """Statuses that are not taken for a while, as by Kafka."""
-
-    refusals = 0
-
-    def forget(self, connector: str, *, from_task: int | None = None) -> None:
-        """Only after the refusals."""
-        if self.refusals:
-            self.refusals -= 1
-            raise RetriableError("Statuses could not be stored in time.")
-        super().forget(connector, from_task=from_task)
 
 
 @pytest.mark.parametrize("target", [TargetState.PAUSED, TargetState.STOPPED])

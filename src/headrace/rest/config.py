@@ -190,19 +190,19 @@ class RestConfig(Config):
 
     def trust_context(self) -> ssl.SSLContext | None:
         """The TLS context for requests to other workers at https; ``None`` if no listener has https. Raises as ``tls_contexts``."""
-        if not any(each.lower().startswith("https:") for each in self.listeners):
-            return None
-        return self._tls_keys(TLS).client_context()
+        return self._tls_keys(TLS).client_context() if _have_https(self.listeners) else None
 
     def _tls_context(self, prefix: str, listeners: Sequence[str]) -> ssl.SSLContext | None:
-        if not any(each.lower().startswith("https:") for each in listeners):
-            return None
-        return self._tls_keys(prefix).context()
+        return self._tls_keys(prefix).context() if _have_https(listeners) else None
 
     def _tls_keys(self, prefix: str) -> TlsKeys:
         """The ``ssl.`` keys of the listeners: those with *prefix* if there are any, otherwise those without."""
         own = _of_tls(self.under(prefix))
         return TlsKeys(props=own, prefix=prefix) if own else TlsKeys(props=_of_tls(self.originals))
+
+
+def _have_https(listeners: Sequence[str]) -> bool:
+    return any(each.lower().startswith("https:") for each in listeners)
 
 
 def _of_tls(props: Mapping[str, str]) -> dict[str, str]:
