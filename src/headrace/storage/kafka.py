@@ -26,6 +26,7 @@ from headrace.storage.changes_topic import (
 from headrace.storage.config_topic import (
     ConfigTopic,
     connector_entry,
+    session_key_entry,
     target_state_entry,
     task_count_entry,
     task_entries,
@@ -35,6 +36,7 @@ from headrace.storage.protocols import (
     Intent,
     Phase,
     Retention,
+    SessionKey,
     Status,
     StoredConnector,
     TaskCount,
@@ -214,6 +216,8 @@ class KafkaStorage:
         own.follow(topics.statuses, clients.reader, statuses.apply)
         self._shared = (led, own)
         self._led = led
+        self._topics = topics
+        self._found = configs
         self.configs = KafkaConfigStore(led, topics, configs, changes)
         self.changes = KafkaChangeStore(led, topics.changes, changes, self.configs)
         self.statuses = KafkaStatusStore(own, topics.statuses, statuses, generation)
@@ -232,6 +236,15 @@ class KafkaStorage:
         """See what has arrived by now, without waiting; called several times a second by the one who follows the topics."""
         for each in self._shared:
             each.take_arrived()
+
+    @property
+    def session_key(self) -> SessionKey | None:
+        """The key with which workers sign their requests to each other, as of what has been read; ``None`` before one was written."""
+        return self._found.session_key
+
+    def put_session_key(self, key: SessionKey) -> None:
+        """Store *key*, as the leader alone may; the other workers have it once they have read the topic to this place."""
+        self._led.write((self._topics.configs, [session_key_entry(key)]))
 
     def flush(self) -> bool:
         """Wait until the states that were put are written, for some seconds at most; returns whether they are."""

@@ -31,6 +31,18 @@ class TaskCount:
     slots: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionKey:
+    """The secret with which the workers of a group sign their requests to each other (KIP-507); its leader makes it.
+
+    *algorithm* is Java's name for how it was made, such as ``HmacSHA256``, and *created_ms* when, in milliseconds since 1970.
+    """
+
+    key: bytes = field(repr=False)
+    algorithm: str
+    created_ms: int
+
+
 class ConfigStore(Protocol):
     """Connectors' configurations, and the task counts that fencing needs. Durable on return of each write."""
 
