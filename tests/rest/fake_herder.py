@@ -26,6 +26,7 @@ from headrace.herder.answers import (
     WorkerHealth,
 )
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
+from headrace.herder.internal_requests import RequestSigning
 from headrace.herder.protocol import Config
 from headrace.herder.requests import (
     CreateRequest,
@@ -34,10 +35,19 @@ from headrace.herder.requests import (
     UndoRequest,
     requester,
 )
+from headrace.storage.protocols import SessionKey
 
 ALTERED = "The offsets for this connector have been altered successfully"
 HEALTHY = WorkerHealth(status=Health.HEALTHY, message="Fine.")
 WORKER = "10.0.0.5:8083"
+SESSION_KEY = SessionKey(key=b"canary", algorithm="HmacSHA256", created_ms=1)
+SIGNING = RequestSigning(
+    algorithm="HmacSHA256",
+    permitted=("HmacSHA256", "HmacSHA1"),
+    key_algorithm="HmacSHA256",
+    key_bits=None,
+    key_ttl_ms=3_600_000,
+)
 
 
 @dataclass
@@ -61,6 +71,8 @@ class FakeHerder:
     infos: ConfigInfos | None = None
     trace: str | None = None
     requesters: list[str | None] = field(default_factory=list)
+    session_key: SessionKey | None = SESSION_KEY
+    signing: RequestSigning = SIGNING
     caught_up: int = 0
 
     def catch_up(self) -> None:
@@ -164,6 +176,26 @@ class FakeHerder:
         """See ``Herder``."""
         self._note("restart_task", (name, task))
         self._known(name)
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """See ``Herder``."""
+        self.signing.verify(body, signature, algorithm, self.session_key)
+
+    def put_tasks(
+        self, name: str, configs: Sequence[Mapping[str, str]], *, made_from: str | None
+    ) -> None:
+        """See ``Herder``."""
+        self._note("put_tasks", (name, configs, made_from))
+        self._known(name)
+
+    def put_task_count(self, name: str, count: int | None) -> None:
+        """See ``Herder``."""
+        self._note("put_task_count", (name, count))
+        self._known(name)
+
+    def await_quiet(self, name: str) -> None:
+        """See ``Herder``."""
+        self._note("await_quiet", name)
 
     def topics(self, name: str) -> Sequence[str]:
         """See ``Herder``."""

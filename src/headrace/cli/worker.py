@@ -20,6 +20,7 @@ from headrace.observe.metrics import Metrics
 from headrace.observe.secret_masking import printed_as
 from headrace.plugins import checked_worker_of
 from headrace.rest.config import RestConfig, rest_problems
+from headrace.rest.peers import Peers
 from headrace.rest.server import RestServer
 from headrace.worker import serving_group
 
@@ -52,6 +53,7 @@ def _serve(config: DistributedConfig) -> int:
     counts = Counts()
     with (
         closing(bound(rest)) as binding,
+        closing(Peers(rest.trust_context())) as peers,
         serving_group(
             config,
             url=binding.url,
@@ -62,4 +64,5 @@ def _serve(config: DistributedConfig) -> int:
         # Of its own connectors alone: whoever adds up the group's workers counts each one once.
         snapshots = partial(connector_snapshots, herder, worker_id=binding.worker_id)
         metrics = Metrics(counts, snapshots)
-        return served(herder, RestServer(herder, rest, binding=binding, metrics=metrics.text))
+        server = RestServer(herder, rest, binding=binding, metrics=metrics.text, peers=peers)
+        return served(herder, server)

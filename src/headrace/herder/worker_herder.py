@@ -25,7 +25,7 @@ from headrace.herder.answers import (
 )
 from headrace.herder.connectors import ConnectorRequests
 from headrace.herder.coordination import Coordinate, HerderParts
-from headrace.herder.errors import ServerError
+from headrace.herder.errors import NO_LEADER, ConflictError, ServerError
 from headrace.herder.offsets import OffsetRequests
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
@@ -310,6 +310,26 @@ class WorkerHerder:
     def restart_task(self, name: str, task: int) -> None:
         """Restart one task."""
         self._restarts.restart_task(name, task)
+
+    # -- between workers of a group ---------------------------------------------------------------------
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """Return when another worker of the group has sent *body*."""
+        raise ConflictError(NO_LEADER)
+
+    def put_tasks(
+        self, name: str, configs: Sequence[Mapping[str, str]], *, made_from: str | None
+    ) -> None:
+        """Store the configurations of the connector's tasks."""
+        raise ConflictError(NO_LEADER)
+
+    def put_task_count(self, name: str, count: int | None) -> None:
+        """Store the slot count of a generation."""
+        raise ConflictError(NO_LEADER)
+
+    def await_quiet(self, name: str) -> None:
+        """Return when nothing of the connector runs on this worker."""
+        raise ConflictError(NO_LEADER)
 
     # -- topics and offsets -----------------------------------------------------------------------------
 
