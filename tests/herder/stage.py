@@ -283,12 +283,16 @@ class Stage:
 
     @contextmanager
     def herder(
-        self, *, kafka: bool = True, only: Sequence[str] | None = None
+        self,
+        *,
+        kafka: bool = True,
+        only: Sequence[str] | None = None,
+        coordinate: Coordinate = Standalone,
     ) -> Iterator[WorkerHerder]:
         """A started herder, closed at the end; without *kafka* the test lets it come."""
         if kafka:
             self.kafka.set()
-        made = self.new_herder()
+        made = self.new_herder(coordinate)
         made.start(only=only)
         made.ready()
         until(lambda: not kafka or made.is_open or made.failure)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from headrace.connect.partition import SourcePartition
 from headrace.connect.setting import Setting
@@ -24,6 +25,8 @@ from headrace.herder.answers import (
     TaskId,
     TaskInfo,
     WorkerHealth,
+    WorkerInfo,
+    WorkerState,
 )
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
 from headrace.herder.protocol import Config
@@ -38,6 +41,19 @@ from headrace.herder.requests import (
 ALTERED = "The offsets for this connector have been altered successfully"
 HEALTHY = WorkerHealth(status=Health.HEALTHY, message="Fine.")
 WORKER = "10.0.0.5:8083"
+
+
+def worker(id_: str = WORKER, **more: Any) -> WorkerInfo:  # noqa: ANN401 (as the dataclass has them)
+    """A worker as a herder tells of it."""
+    given = {
+        "url": f"http://{id_}/",
+        "version": "1.2",
+        "slots": 4,
+        "is_leader": False,
+        "state": WorkerState.ACTIVE,
+        "connectors": [],
+    }
+    return WorkerInfo(id=id_, **{**given, **more})
 
 
 @dataclass
@@ -62,6 +78,7 @@ class FakeHerder:
     trace: str | None = None
     requesters: list[str | None] = field(default_factory=list)
     caught_up: int = 0
+    group: dict[str, WorkerInfo] = field(default_factory=dict[str, WorkerInfo])
 
     def catch_up(self) -> None:
         """Note it."""
@@ -219,6 +236,26 @@ class FakeHerder:
         """See ``Herder``."""
         self._note("validate", (plugin, dict(config)))
         return self.infos or ConfigInfos(name=plugin, error_count=0, groups=[], configs=[])
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """See ``Herder``."""
+        self.trouble()
+        return list(self.group.values())
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """See ``Herder``."""
+        self._note("relinquish", (worker, stay))
+        self._become(worker, WorkerState.LEAVING)
+
+    def rejoin(self, worker: str) -> None:
+        """See ``Herder``."""
+        self._note("rejoin", worker)
+        self._become(worker, WorkerState.ACTIVE)
+
+    def _become(self, worker: str, state: WorkerState) -> None:
+        if worker not in self.group:
+            raise NotFoundError(f"Unknown worker {worker}.")
+        self.group[worker] = replace(self.group[worker], state=state)
 
     def _note(self, what: str, of: object) -> None:
         self.trouble()

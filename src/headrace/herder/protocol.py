@@ -18,6 +18,7 @@ from headrace.herder.answers import (
     ServerInfo,
     TaskInfo,
     WorkerHealth,
+    WorkerInfo,
 )
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
 
@@ -164,4 +165,24 @@ class Herder(Protocol):
 
     def validate(self, plugin: str, config: Config) -> ConfigInfos:
         """The validation of *config*; problems are part of the answer, not errors."""
+        ...
+
+    # -- the group (KIP-995) ----------------------------------------------------------------------------
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """The workers of the group, by their ids; a worker that stands alone is its whole group."""
+        ...
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Have the worker with the id *worker* hand its connectors over to the others, and end; returns when that has been arranged.
+
+        With *stay* it does not end, and takes no connectors until :meth:`rejoin`. Raises ``NotFoundError`` for an unknown id.
+        """
+        ...
+
+    def rejoin(self, worker: str) -> None:
+        """Have the worker take connectors again, after :meth:`relinquish`; returns when that has been arranged.
+
+        Raises ``NotFoundError`` for an unknown id.
+        """
         ...

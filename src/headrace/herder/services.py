@@ -75,7 +75,7 @@ class LocalServices:
     until the herder is told to give up. *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
     connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
     whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
-    *place* is where configurations are, in sentences.
+    *place* is where configurations are, in sentences, and *slots* how many tasks run at once.
     """
 
     configs: ConfigStore
@@ -92,6 +92,7 @@ class LocalServices:
     may_reset_topics: bool = True
     together: Callable[[], AbstractContextManager[None]] = nullcontext
     place: str = "the state file"
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 
+from headrace import __version__
 from headrace.connect.errors import RetriableError
-from headrace.herder.answers import TargetState
+from headrace.herder.answers import TargetState, WorkerInfo, WorkerState
 from headrace.herder.coordination import HerderParts, settle_changes
+from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.observe.log_format import in_log_context
@@ -79,6 +81,38 @@ class Standalone:
     def deleted(self, name: str) -> None:
         """It was here."""
         self._parts.reconciler.want(name, None)
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """This worker alone."""
+        local = self._parts.local
+        alone = WorkerInfo(
+            id=local.worker_id,
+            url="",
+            version=__version__,
+            slots=local.slots,
+            is_leader=True,
+            state=WorkerState.ACTIVE,
+            connectors=sorted(local.configs.connectors()),
+        )
+        return [alone]
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Refuse, as no one could take over."""
+        self._refuse_others(worker)
+        raise BadRequestError(
+            f"Worker {worker} stands alone: no other one can take over its connectors. Pause or stop them, or end the worker."
+        )
+
+    def rejoin(self, worker: str) -> None:
+        """This worker has never left."""
+        self._refuse_others(worker)
+
+    def _refuse_others(self, worker: str) -> None:
+        known = self._parts.local.worker_id
+        if worker != known:
+            raise NotFoundError(
+                f"Unknown worker {worker}. There is only {known}, which stands alone."
+            )
 
     def _load(self) -> None:
         # Requests wait for this, so all writes share one transaction and wait for the disk only once.

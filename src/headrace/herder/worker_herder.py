@@ -22,6 +22,7 @@ from headrace.herder.answers import (
     TargetState,
     TaskInfo,
     WorkerHealth,
+    WorkerInfo,
 )
 from headrace.herder.connectors import ConnectorRequests
 from headrace.herder.coordination import Coordinate, HerderParts
@@ -361,3 +362,22 @@ class WorkerHerder:
         """The validation of *config*."""
         tried = self._connectors.with_kept_passwords(config)
         return self._local.validator.validate(tried, plugin)
+
+    # -- the group --------------------------------------------------------------------------------------
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """The workers of the group."""
+        return self._alone().workers()
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Have the worker hand its connectors over, and end unless it is to *stay*."""
+        self._alone().relinquish(worker, stay=stay)
+
+    def rejoin(self, worker: str) -> None:
+        """Have the worker take connectors again."""
+        self._alone().rejoin(worker)
+
+    def _alone(self) -> Standalone:
+        if not isinstance(self._coordination, Standalone):
+            raise ServerError("Workers of a group do not know each other yet.")
+        return self._coordination

@@ -42,7 +42,7 @@ from headrace.rest.request import (
 )
 from headrace.rest.resources.connectors import Connectors, States, Topics
 from headrace.rest.resources.offsets import Offsets
-from headrace.rest.resources.worker import Description, Loggers, MetricsPage, Plugins, Root
+from headrace.rest.resources.worker import Description, Loggers, MetricsPage, Plugins, Root, Workers
 
 _ORDER = ("HEAD", "POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -152,12 +152,15 @@ def metrics_routes(text: Callable[[], str]) -> list[Route]:
     return [Route(path="/metrics", methods={"GET": page.read}, at_once=True, own_form=True)]
 
 
-def admin_routes(levels: Levels) -> list[Route]:
-    """The routes that ``admin.listeners`` may move to other listeners, or switch off."""
-    loggers = Loggers(levels)
+def admin_routes(levels: Levels, herder: Herder, *, apart: bool = False) -> list[Route]:
+    """The routes that ``admin.listeners`` may move to other listeners (*apart*), or switch off."""
+    loggers, workers = Loggers(levels), Workers(herder, apart=apart)
     return [
         Route(path="/admin/loggers", methods={"GET": loggers.every}),
         Route(path="/admin/loggers/{}", methods={"GET": loggers.one, "PUT": loggers.change}),
+        Route(path="/admin/workers", methods={"GET": workers.every}),
+        Route(path="/admin/workers/{}/relinquish", methods={"PUT": workers.relinquish}),
+        Route(path="/admin/workers/{}/rejoin", methods={"PUT": workers.rejoin}),
     ]
 
 

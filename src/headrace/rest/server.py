@@ -91,7 +91,8 @@ class RestServer:
         binding = self._binding or Binding.of(self._config)
         self._binding = binding
         threads = HandlerThreads(self._herder.stage, seconds=self._request_seconds)
-        shared = [] if self._config.admin_listeners is not None else admin_routes(self._levels)
+        apart = self._config.admin_listeners is not None
+        admin_paths = admin_routes(self._levels, self._herder, apart=apart)
         metrics = [] if self._metrics is None else metrics_routes(self._metrics)
         routes = [*herder_routes(self._herder), *description_routes()]
         app = functools.partial(
@@ -101,8 +102,8 @@ class RestServer:
             login=login,
             forwarding=self._forwarding,
         )
-        main = app([*routes, *metrics, *shared])
-        admin = app(admin_routes(self._levels))
+        main = app([*routes, *metrics, *([] if apart else admin_paths)])
+        admin = app(admin_paths)
         self._servers = [
             *(self._server(main, each, main_tls) for each in binding.main),
             *(self._server(admin, each, admin_tls) for each in binding.admin),

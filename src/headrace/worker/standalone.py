@@ -188,6 +188,7 @@ class _Worker:
             ),
             worker_id=self.worker_id,
             grace=timing(config).grace,
+            slots=self.data_plane.engine.slots,
             once=self.once,
             retries_start=self.retries_start,
             masks_passwords=config.rest_mask_passwords,
