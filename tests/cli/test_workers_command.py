@@ -182,7 +182,9 @@ def test_a_worker_that_was_taken_back_meanwhile_has_not_left(shell: Shell, serve
     serve(Turns(group=group(ACTIVE), turns=[group(ACTIVE), group(LEAVING, "a"), group(ACTIVE)]))
 
     shown = shell.failed("workers", "relinquish", ONE)
-    assert "headrace: Worker one:8083 takes connectors again: someone had it rejoin.\n" == shown
+    assert shown.startswith(
+        "headrace: Worker one:8083 takes connectors again: someone had it rejoin"
+    )
 
 
 def test_a_worker_is_taken_back(shell: Shell, serve: Serve):
@@ -222,22 +224,24 @@ def test_ids_are_completed(serve: Serve):
 
 
 @pytest.mark.parametrize(
-    ("state", "stay", "was_leaving", "expected"),
+    ("was", "state", "stay", "expected"),
     [
-        (ACTIVE, False, False, Progress.WAITS),
-        (LEAVING, False, True, Progress.WAITS),
-        (LEAVING, True, False, Progress.IS_EMPTY),
-        (ARRIVING, False, False, Progress.WAITS),
-        (ARRIVING, False, True, Progress.HAS_LEFT),
-        (ARRIVING, True, True, Progress.IS_BACK),
-        (ACTIVE, False, True, Progress.IS_BACK),
-        (ACTIVE, True, True, Progress.IS_BACK),
+        (ACTIVE, ACTIVE, False, Progress.WAITS),
+        (ACTIVE, LEAVING, False, Progress.WAITS),
+        (ACTIVE, LEAVING, True, Progress.IS_EMPTY),
+        (ACTIVE, ARRIVING, False, Progress.HAS_LEFT),
+        (ARRIVING, ARRIVING, False, Progress.WAITS),
+        (ARRIVING, ACTIVE, False, Progress.WAITS),
+        (LEAVING, ARRIVING, False, Progress.HAS_LEFT),
+        (LEAVING, ARRIVING, True, Progress.IS_BACK),
+        (LEAVING, ACTIVE, False, Progress.IS_BACK),
+        (LEAVING, ACTIVE, True, Progress.IS_BACK),
     ],
 )
 def test_how_far_a_worker_is(
-    state: WorkerState, *, stay: bool, was_leaving: bool, expected: Progress
+    was: WorkerState, state: WorkerState, *, stay: bool, expected: Progress
 ):
     """A service starts it again at once; someone else may have it rejoin."""
     found = Listed(id=ONE, url="", version="", slots=1, is_leader=False, state=state, connectors=[])
 
-    assert expected is progress(found, stay=stay, was_leaving=was_leaving)
+    assert expected is progress(found, stay=stay, was=was)

@@ -45,20 +45,19 @@ class Progress(Enum):
     IS_EMPTY = auto()
     """It stays, and has no connectors."""
     IS_BACK = auto()
-    """It takes connectors again."""
+    """It takes connectors again, or has been started again although it was to stay."""
 
 
-def progress(found: Listed | None, *, stay: bool, was_leaving: bool) -> Progress:
-    """How far the worker is, as it was *found* in the group, or not; *was_leaving* says how it was found before. Pure."""
+def progress(found: Listed | None, *, stay: bool, was: WorkerState | None) -> Progress:
+    """How far the worker is, as it was *found* in the group, or not; *was* is the state in which it was before. Pure."""
     if found is None:
         return Progress.HAS_LEFT
     if found.state is WorkerState.LEAVING:
         return Progress.IS_EMPTY if stay and not found.connectors else Progress.WAITS
-    if not was_leaving:
-        return Progress.WAITS
-    # Its service may have started it again.
-    is_new = found.state is WorkerState.ARRIVING and not stay
-    return Progress.HAS_LEFT if is_new else Progress.IS_BACK
+    if found.state is WorkerState.ARRIVING and was is not WorkerState.ARRIVING:
+        # Its service has started it again.
+        return Progress.IS_BACK if stay else Progress.HAS_LEFT
+    return Progress.IS_BACK if was is WorkerState.LEAVING else Progress.WAITS
 
 
 def list_lines(found: Sequence[Listed]) -> Iterator[str]:
@@ -114,9 +113,12 @@ def relinquish(context: CommandContext, worker: str, *, stay: bool, timeout: flo
             opened.enter_context(context.worker.at(url, seconds=_ANSWER_SECONDS))
             for url in dict.fromkeys((context.worker.url, *(each.rstrip("/") for each in others)))
         )
-        reached = _awaited(askers, worker, stay=stay, seconds=timeout)
+        was = next((each.state for each in group if each.id == worker), None)
+        reached = _awaited(askers, worker, was, stay=stay, seconds=timeout)
     if reached is Progress.IS_BACK:
-        raise ConnectError(f"Worker {worker} takes connectors again: someone had it rejoin.")
+        raise ConnectError(
+            f"Worker {worker} takes connectors again: someone had it rejoin, or started it again."
+        )
     context.show(answer, [one_line(_sentence(worker, reached))])
 
 
@@ -133,10 +135,16 @@ def _listed(asked: RestClient) -> Sequence[Listed]:
     return asked.understood(asked.get("admin", "workers"), list[Listed])
 
 
-def _awaited(askers: deque[RestClient], worker: str, *, stay: bool, seconds: float) -> Progress:
+def _awaited(
+    askers: deque[RestClient],
+    worker: str,
+    was: WorkerState | None,
+    *,
+    stay: bool,
+    seconds: float,
+) -> Progress:
     """What has become of *worker*, by whichever of *askers* answers. Raises ``ConnectError`` when nothing has in time."""
     until = time.monotonic() + seconds
-    was_leaving = False
     while True:
         try:
             found = next((each for each in _listed(askers[0]) if each.id == worker), None)
@@ -149,11 +157,10 @@ def _awaited(askers: deque[RestClient], worker: str, *, stay: bool, seconds: flo
             askers.rotate(-1)
             reason = str(error)
         else:
-            reached = progress(found, stay=stay, was_leaving=was_leaving)
+            reached = progress(found, stay=stay, was=was)
             if found is None or reached is not Progress.WAITS:
                 return reached
-            was_leaving |= found.state is WorkerState.LEAVING
-            reason = _what_it_has(found)
+            was, reason = found.state, _what_it_has(found)
         if time.monotonic() >= until:
             raise ConnectError(
                 f"Worker {worker} has not {'handed over' if stay else 'left'} within {seconds:g} s. {reason}"

@@ -116,8 +116,8 @@ _ACCEPTED: Final = 202
 class Workers:
     """Handlers of ``/admin/workers``, which Kafka Connect does not have; called in worker threads.
 
-    Requests that another worker has to answer are sent to its listeners. They are *apart* from those of ``admin.listeners``, whose addresses no
-    other worker knows.
+    Requests that another worker has to answer are sent on to its listeners. With *apart* they are not: the workers have ``admin.listeners`` for
+    them, whose addresses no other worker knows.
     """
 
     def __init__(self, herder: Herder, *, apart: bool) -> None:
