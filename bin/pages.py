@@ -25,7 +25,7 @@ from headrace.mirror.settings import (
     MirrorHeartbeatConfig,
     MirrorSourceConfig,
 )
-from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, Metric
+from headrace.observe.metrics import OF_CONNECTOR, OF_GROUP, OF_TASK, OF_WORKER, Metric
 from headrace.plugins.config_def import framework_settings
 from headrace.rest.config import RestConfig
 from headrace.spark.kafka.options import KafkaSourceOptions
@@ -47,9 +47,9 @@ configuration is validated.
 """
 METRICS = f"""# Metrics
 
-A worker that `headrace run` has started answers `GET /metrics` at its `listeners`, for Prometheus: no agent, no JMX. The names are
-Kafka Connect's, `kafka_connect_<group>_<attribute>` with `-` as `_`; its tags are labels. A word, such as a state, is a label
-of a metric that is always 1: `kafka_connect_connector_metrics_status{{connector="c",status="running"}} 1`.
+A worker that `headrace run` or `headrace worker` has started answers `GET /metrics` at its `listeners`, for Prometheus: no agent, no
+JMX. The names are Kafka Connect's, `kafka_connect_<group>_<attribute>` with `-` as `_`; its tags are labels. A word, such as a state,
+is a label of a metric that is always 1: `kafka_connect_connector_metrics_status{{connector="c",status="running"}} 1`.
 
 Totals are counted from the start of the worker's process, and tasks' averages, minima and maxima over the current or the last
 micro-batch. Tasks send their counts with their heartbeat, about once a second: what a task did after its last heartbeat before it
@@ -66,7 +66,7 @@ LEFT_OUT = """
 | `…-rate` | Prometheus computes them: `rate(kafka_connect_source_task_metrics_source_record_write_total[1m])`. |
 | `task-startup-…` | Left out: a task starts with each micro-batch. |
 | `running-ratio`, `pause-ratio`, `offset-commit-success-percentage`, `offset-commit-failure-percentage`, `source-record-active-count-max`, `source-record-active-count-avg` | Not measured. |
-| `connect-worker-rebalance-metrics`, `connect-coordinator-metrics` | Not measured. |
+| `connect-coordinator-metrics` | Not measured. |
 """
 
 
@@ -121,6 +121,7 @@ def metrics() -> str:
     """The page of metrics."""
     parts = (
         _metrics("The worker", "no labels", OF_WORKER),
+        _metrics("The group of `headrace worker`", "no labels", OF_GROUP),
         _metrics("Connectors", "label `connector`", OF_CONNECTOR),
         _metrics("Tasks", "labels `connector` and `task`", OF_TASK),
     )

@@ -37,7 +37,7 @@ class Changes:
     def __init__(self) -> None:
         self.made = list[str]()
 
-    def recover(self, _run_spec: object) -> Mapping[str, Exception]:
+    def recover(self, *_: object, only: str | None = None) -> Mapping[str, Exception]:
         """Nothing was interrupted."""
         return {}
 

@@ -45,6 +45,15 @@ def test_connects_defaults_are_the_defaults_but_for_exactly_once() -> None:
         config.status_storage_replication_factor,
         config.status_storage_partitions,
     )
+    assert (3_600_000, "HmacSHA256", None) == (
+        config.inter_worker_key_ttl_ms,
+        config.inter_worker_key_generation_algorithm,
+        config.inter_worker_key_size,
+    )
+    assert ("HmacSHA256", ("HmacSHA256",)) == (
+        config.inter_worker_signature_algorithm,
+        config.inter_worker_verification_algorithms,
+    )
     assert config.exactly_once
     assert "c-changes" == config.changes_topic
     assert pytest.approx(7.0) == config.lease_seconds
@@ -95,3 +104,61 @@ def test_times_that_do_not_fit_together_are_refused() -> None:
     assert {"connect.protocol"} == problems(connect_protocol="eager").keys()
     assert {"status.storage.topic"} == problems(status_storage_topic="c").keys()
     assert {"status.storage.partitions"} == problems(status_storage_partitions="0").keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "said"),
+    [
+        ({"key_ttl_ms": "-1"}, "key.ttl.ms", "must be at least 0"),
+        (
+            {"key_generation_algorithm": "AES"},
+            "key.generation.algorithm",
+            "the algorithm is not supported; the supported algorithms are: HmacMD5, HmacSHA1,",
+        ),
+        (
+            {"key_size": "39"},
+            "key.size",
+            "Unable to create key generator with algorithm HmacSHA256 and key size 39: Key length must be at least 40 bits",
+        ),
+        (
+            {"key_size": "0", "key_generation_algorithm": "HmacMD5"},
+            "key.size",
+            "with algorithm HmacMD5 and key size 0: Empty key",
+        ),
+        ({"signature_algorithm": "HmacFoo"}, "signature.algorithm", "HmacFoo for configuration"),
+        (
+            {"signature_algorithm": "HmacSHA512"},
+            "signature.algorithm",
+            "Signature algorithm must be present in inter.worker.verification.algorithms list",
+        ),
+        (
+            {"verification_algorithms": ""},
+            "verification.algorithms",
+            "At least one signature verification algorithm must be provided",
+        ),
+        (
+            {"verification_algorithms": "HmacSHA256, HmacFoo"},
+            "verification.algorithms",
+            "the algorithm is not supported",
+        ),
+    ],
+)
+def test_what_cannot_sign_requests_is_refused(given: dict[str, str], key: str, said: str) -> None:
+    """In Kafka Connect's words, where it has a sentence of its own."""
+    found = problems(**{f"inter_worker_{name}": value for name, value in given.items()})
+
+    assert {f"inter.worker.{key}"} == found.keys()
+    assert said in found[f"inter.worker.{key}"]
+
+
+def test_several_algorithms_of_signatures_may_be_taken() -> None:
+    """While the workers of a group are moved from one to another."""
+    given = {
+        **PROPS,
+        "inter.worker.signature.algorithm": "HmacSHA512",
+        "inter.worker.verification.algorithms": "HmacSHA256, HmacSHA512",
+        "inter.worker.key.size": "512",
+        "inter.worker.key.ttl.ms": "0",
+    }
+
+    assert () == tuple(DistributedConfig.problems(given))

@@ -93,11 +93,38 @@ def test_the_lease_ends_before_the_transaction():
 
 def test_a_master_and_a_remote_exclude_each_other():
     """Spark is reached in one way."""
-    props = {**_LEAST, "spark.master": "local[4]", "spark.remote": "sc://host"}
+    there = {"headrace.channel.listener": "worker:7070"}
+    props = {**_LEAST, **there, "spark.master": "local[4]", "spark.remote": "sc://host"}
     assert ["spark.remote"] == [key for key, _ in WorkerConfig.problems(props)]
-    remote = _worker(spark_remote="sc://host")
+    remote = _worker(spark_remote="sc://host", headrace_channel_listener="worker:7070")
     assert {"spark.remote": "sc://host"} == remote.spark()
     assert "local[4]" == _worker(spark_master="local[4]").spark()["spark.master"]
+
+
+@pytest.mark.parametrize(
+    ("place", "listener", "is_refused"),
+    [
+        ("spark://one:7077,two:7077", "127.0.0.1:0", True),
+        ("yarn", "localhost:7070", True),
+        ("k8s://https://127.0.0.1:6443", "0.0.0.0:7070", True),
+        ("spark://10.0.0.7:7077", "[::]:7070", True),
+        ("spark://one:7077", "worker.example.org:7070", False),
+        ("spark://one:7077", "10.0.0.8:7070", False),
+        ("spark://localhost:7077", "127.0.0.1:0", False),
+        ("spark://[::1]:7077", "127.0.0.1:0", False),
+        ("local-cluster[2,1,1024]", "127.0.0.1:0", False),
+    ],
+)
+def test_tasks_elsewhere_have_to_reach_the_worker(place: str, listener: str, *, is_refused: bool):
+    """Each of them would be lost after half a minute."""
+    given = {"spark.master": place, "headrace.channel.listener": listener}
+    problems = WorkerConfig.problems({**_LEAST, **given})
+
+    assert [key for key, _ in problems] == ["headrace.channel.listener"] * is_refused
+    remote = {"spark.remote": "sc://spark.example.org:15002"}
+    assert ["headrace.channel.listener"] == [
+        key for key, _ in WorkerConfig.problems({**_LEAST, **remote})
+    ]
 
 
 def test_a_misspelt_master_is_refused_before_anything_starts():
@@ -115,7 +142,7 @@ def test_a_local_spark_with_fewer_cores_than_slots_is_refused():
     assert "spark.master" == key
     assert "make it local[3], or lower headrace.slots to 2" in sentence
     assert () == WorkerConfig.problems({**small, "spark.master": "local[4]"})
-    assert () == WorkerConfig.problems({**small, "spark.master": "spark://host:7077"})
+    assert () == WorkerConfig.problems({**small, "spark.master": "spark://127.0.0.1:7077"})
     remote = {**_LEAST, "spark.remote": "local[1]"}
     assert ["spark.remote"] == [key for key, _ in WorkerConfig.problems(remote)]
 

@@ -1,14 +1,19 @@
-"""A port before a broker whose connections are cut in the middle of a request or of an answer, when the test says so."""
+"""A port before a broker whose connections are cut in the middle of a request or of an answer, or stall, when the test says so."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import threading
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
+
+from headrace.broker import Broker
+from headrace.broker.broker import FREE_PORTS
+from project.brokers import PROPERTIES
 
 _T = TypeVar("_T")
 _CHUNK_BYTES = 1 << 16
@@ -27,6 +32,8 @@ class CutConnections:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._pairs = set[_Pair]()
         self._handlers = set[asyncio.Task[None]]()
+        self._flows = asyncio.Event()
+        self._flows.set()
 
     def __enter__(self) -> Self:
         """Listen."""
@@ -50,6 +57,14 @@ class CutConnections:
         """Have each connection end with what it carries next, half of a request or half of an answer; returns how many."""
         return self._call(self._mark(chance))
 
+    def stall(self) -> None:
+        """Pass on nothing more, of new connections neither, and let no one know: as a network that drops what it is given."""
+        self._call(self._let_flow(flows=False))
+
+    def resume(self) -> None:
+        """Pass on what came meanwhile, and what comes."""
+        self._call(self._let_flow(flows=True))
+
     def _call(self, doing: Coroutine[None, None, _T]) -> _T:
         return asyncio.run_coroutine_threadsafe(doing, self._loop).result(_SECONDS)
 
@@ -61,8 +76,12 @@ class CutConnections:
             pair.ends_with = chance.choice(pair.ways)
         return len(self._pairs)
 
+    async def _let_flow(self, *, flows: bool) -> None:
+        (self._flows.set if flows else self._flows.clear)()
+
     async def _close(self) -> None:
         self._server.close()
+        self._flows.set()
         for pair in list(self._pairs):
             pair.abort()
         await asyncio.gather(*self._handlers, return_exceptions=True)
@@ -78,7 +97,7 @@ class CutConnections:
             # The broker is away, which its client sees as it would without us.
             writer.transport.abort()
             return
-        pair = _Pair(writer, found[1])
+        pair = _Pair(writer, found[1], self._flows)
         self._pairs.add(pair)
         try:
             await asyncio.gather(pair.pass_on(reader, found[1]), pair.pass_on(found[0], writer))
@@ -89,8 +108,11 @@ class CutConnections:
 class _Pair:
     """The two connections that are one for the client."""
 
-    def __init__(self, client: asyncio.StreamWriter, broker: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, client: asyncio.StreamWriter, broker: asyncio.StreamWriter, flows: asyncio.Event
+    ) -> None:
         self.ways = client, broker
+        self._flows = flows
         self.ends_with: asyncio.StreamWriter | None = None
 
     def abort(self) -> None:
@@ -101,10 +123,39 @@ class _Pair:
         """Until either side has ended, or it is this way's turn to be cut."""
         with suppress(OSError):
             while chunk := await reader.read(_CHUNK_BYTES):
+                await self._flows.wait()
                 if self.ends_with is writer:
                     writer.write(chunk[: len(chunk) // 2])
                     # What was written is sent before the abort, as far as the system takes it at once.
                     break
                 writer.write(chunk)
                 await writer.drain()
+            await self._flows.wait()
         self.abort()
+
+
+class Side(NamedTuple):
+    """A cluster, the connections that may be cut, and the address from which a client gets those."""
+
+    broker: Broker
+    connections: CutConnections
+    bootstrap: str
+
+
+@contextmanager
+def side(folder: Path, **features: int) -> Generator[Side]:
+    """A broker with levels of *features*, and with a listener beside its own to which connections can be cut."""
+    port, listens, advertised, controller = random.sample(FREE_PORTS, 4)
+    properties = {
+        **PROPERTIES,
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CUT://127.0.0.1:{listens},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},CUT://127.0.0.1:{advertised}",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
+    levels = {key.replace("_", "."): level for key, level in features.items()}
+    with (
+        CutConnections(advertised, listens) as connections,
+        Broker(folder, port=port, properties=properties, features=levels) as broker,
+    ):
+        yield Side(broker, connections, f"127.0.0.1:{advertised}")

@@ -44,7 +44,7 @@ class DyingWorker:
     """One command line in *folder*, started as often as it dies. *files* are those of its connectors.
 
     The *command* is ``run``, or ``worker`` for one of a group. One that *is_alone* there does not wait for the session of its
-    predecessor, which an administrator has removed.
+    predecessor, which an administrator has removed. *settings* are added to the worker's own.
     """
 
     bootstrap: str
@@ -53,6 +53,7 @@ class DyingWorker:
     files: Sequence[Path] = ()
     command: str = "run"
     is_alone: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -219,6 +220,7 @@ class DyingWorker:
             **(self._grouped() if self.command == "worker" else self._alone()),
             "headrace.idle.poll.ms": "50",
             "listeners": "http://127.0.0.1:0",
+            **self.settings,
         }
         path = self.folder / "worker.json"
         path.write_text(json.dumps(worker))

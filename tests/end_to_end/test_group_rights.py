@@ -15,6 +15,7 @@ from headrace.config.distributed_config import DistributedConfig
 from headrace.herder.answers import State
 from headrace.herder.requests import CreateRequest
 from headrace.plugins import checked_worker_of
+from headrace.rest.peers import Peers
 from headrace.testing.judge import judged
 from headrace.worker import DataPlane, serving_group
 from spark.kafka.tables import Topics
@@ -86,6 +87,7 @@ def test_the_rights_on_the_page_are_enough(strict_broker: Broker, tmp_path: Path
             url="http://here/",
             worker_id="here",
             emit=lambda _: None,
+            peers=Peers(),
             data_plane=DataPlane.of(ThreadEngine(slots=2)),
         ) as herder,
     ):

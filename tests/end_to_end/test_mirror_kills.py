@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from doubles.cut_connections import CutConnections
+from doubles.cut_connections import Side, side
 from end_to_end.growing_topics import Records
 from end_to_end.mirror_worker import MirrorWorker
 from end_to_end.mirrored import SOURCE, Mirrored, committed, with_own_time
 from end_to_end.scene import pause
 from headrace.broker import Broker
-from headrace.broker.broker import FREE_PORTS
 from judges.java_judge import JavaJudge
-from project.brokers import PROPERTIES
 from spark.kafka.tables import Topics
 from waiting import until
 
@@ -41,33 +37,6 @@ FORBIDDEN = (
     "Corrupt",
 )
 PARTS = ("slot", "frozen", "source", "target", "worker", "cut")
-
-
-class Side(NamedTuple):
-    """A cluster, the connections that may be cut, and the address from which a client gets those."""
-
-    broker: Broker
-    connections: CutConnections
-    bootstrap: str
-
-
-@contextmanager
-def side(folder: Path, **features: int) -> Generator[Side]:
-    """A broker with levels of *features*, and with a listener beside its own to which connections can be cut."""
-    port, listens, advertised, controller = random.sample(FREE_PORTS, 4)
-    properties = {
-        **PROPERTIES,
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CUT://127.0.0.1:{listens},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},CUT://127.0.0.1:{advertised}",
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-    }
-    levels = {key.replace("_", "."): level for key, level in features.items()}
-    with (
-        CutConnections(advertised, listens) as connections,
-        Broker(folder, port=port, properties=properties, features=levels) as broker,
-    ):
-        yield Side(broker, connections, f"127.0.0.1:{advertised}")
 
 
 @pytest.fixture(scope="module")

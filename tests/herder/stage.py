@@ -69,6 +69,10 @@ class Judge:
         """That of the one connector that there is."""
         return connector_version(PlannedPuppet) if name == PLANNED else None
 
+    def is_polled(self, name: str) -> bool | None:
+        """None is."""
+        return False
+
     def may_have_offset_group(self, name: str) -> bool:
         """None has."""
         return False
@@ -239,7 +243,17 @@ class FakeChanges:
         self._stage.configs.put_connector(stored)
         return told
 
-    def recover(self, run_spec: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
+    def open_changes(self) -> Sequence[str]:
+        """As the test says."""
+        return sorted(self.unsettled)
+
+    def recover(
+        self,
+        connectors: Mapping[str, StoredConnector],
+        run_spec: Callable[[StoredConnector], RunSpec],
+        *,
+        only: str | None = None,
+    ) -> Mapping[str, ConnectError]:
         """As the test says."""
         return self.unsettled
 
@@ -283,12 +297,16 @@ class Stage:
 
     @contextmanager
     def herder(
-        self, *, kafka: bool = True, only: Sequence[str] | None = None
+        self,
+        *,
+        kafka: bool = True,
+        only: Sequence[str] | None = None,
+        coordinate: Coordinate = Standalone,
     ) -> Iterator[WorkerHerder]:
         """A started herder, closed at the end; without *kafka* the test lets it come."""
         if kafka:
             self.kafka.set()
-        made = self.new_herder()
+        made = self.new_herder(coordinate)
         made.start(only=only)
         made.ready()
         until(lambda: not kafka or made.is_open or made.failure)

@@ -98,7 +98,7 @@ class Watch:
         services = replace(
             desk.services(),
             engine=self.engine,
-            configs=storage.configs,
+            task_counts=storage.configs,
             statuses=storage.statuses,
             emit=to_all(EventLog()),
         )

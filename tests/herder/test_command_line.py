@@ -72,7 +72,7 @@ def test_one_whose_creation_was_interrupted_is_stored_by_the_time_it_is_asked_fo
     """The worker was killed after its offsets were committed: the next start finishes it, and goes on."""
     stage = Stage(unsettled=["c"])
 
-    def recover(_: object) -> Mapping[str, ConnectError]:
+    def recover(*_: object, only: str | None = None) -> Mapping[str, ConnectError]:
         stage.configs.put_connector(
             StoredConnector(name="c", config=file().config, target_state="STOPPED")
         )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -15,7 +19,7 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.answers import TargetState
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import ElsewhereError
+from headrace.herder.errors import ElsewhereError, NotFoundError
 from headrace.herder.group_protocol import (
     Assignment,
     MemberMetadata,
@@ -23,8 +27,9 @@ from headrace.herder.group_protocol import (
     encoded_assignment,
     encoded_metadata,
 )
+from headrace.herder.leader_requests import InternalRequest
 from headrace.herder.leadership import GroupSettings
-from headrace.herder.requests import RestartRequest
+from headrace.herder.requests import OffsetChange, RestartRequest
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
@@ -33,12 +38,38 @@ from headrace.kafka.membership import GroupMembership, GroupRole, GroupTiming, J
 from headrace.kafka.wire.settings import wire_settings
 from headrace.storage.kafka import KafkaStorage, StorageClients, StorageTopics
 from headrace.storage.protocols import StoredConnector
-from herder.stage import Stage, request
+from herder.stage import Stage, config, request
 from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 TIMING = GroupTiming(session=6.0, heartbeat=0.5, rebalance=20.0)
+
+
+@dataclass
+class Peers:
+    """Has each worker ask the herder of the other one, as over HTTP."""
+
+    herders: dict[str, WorkerHerder] = field(default_factory=dict[str, WorkerHerder])
+
+    def ask(self, url: str, request: InternalRequest) -> None:
+        """Call what the request's path stands for."""
+        herder, target = self.herders[url], urlsplit(request.path)
+        _, _, name, what = map(unquote, target.path.split("/"))
+        if what == "tasks":
+            made_from = parse_qs(target.query)["config"][0]
+            herder.put_tasks(name, json.loads(request.body), made_from=made_from)
+        elif what == "fence":
+            herder.put_task_count(name, json.loads(request.body)["task-count"])
+        else:
+            assert what == "quiet"
+            herder.await_quiet(name)
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """All are trusted."""
+
+    def renew_key(self) -> None:
+        """There is none."""
 
 
 @dataclass
@@ -49,6 +80,8 @@ class Group:
     opened: ExitStack
     name: str = field(default_factory=lambda: f"group-{uuid4().hex[:8]}")
     timing: GroupTiming = TIMING
+    max_delay_ms: int = 0
+    peers: Peers = field(default_factory=Peers)
 
     def __post_init__(self) -> None:
         self.topics = StorageTopics(*(f"{self.name}-{each}" for each in StorageTopics._fields))
@@ -91,6 +124,7 @@ class Group:
     def worker(self, name: str) -> Worker:
         """A worker that has been started."""
         worker = Worker(self, name)
+        self.peers.herders[f"http://{name}/"] = worker.herder
         self.opened.callback(worker.close)
         worker.herder.start()
         worker.herder.ready()
@@ -127,10 +161,15 @@ class Worker:
 
     def _coordinate(self, parts: HerderParts) -> Distributed:
         settings = GroupSettings(
-            group=self.group.name, url=f"http://{self.name}/", slots=4, max_delay_ms=0
+            group=self.group.name,
+            url=f"http://{self.name}/",
+            slots=4,
+            max_delay_ms=self.group.max_delay_ms,
         )
         self.queue = parts.queue
-        self.coordination = Distributed(parts, settings, lambda: self.storage, self._member)
+        self.coordination = Distributed(
+            parts, settings, lambda: self.storage, self._member, peers=self.group.peers
+        )
         return self.coordination
 
     def _member(self, role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
@@ -174,28 +213,132 @@ def test_a_worker_alone_runs_what_it_is_asked_for(group: Group) -> None:
     until(lambda: worker.runs() == ["c"])
 
 
-def test_the_next_one_goes_on_when_the_first_leaves(group: Group) -> None:
-    """It stands by until then, and says whom to ask."""
+def test_connectors_are_divided_and_taken_over(group: Group) -> None:
+    """Who runs one has its tasks stored by the leader, and only the leader changes it."""
     first = group.worker("a")
     until(lambda: first.herder.is_open)
     first.herder.create(request())
+    first.herder.create(request("e"))
     first.herder.create(replace(request("d"), initial_state=TargetState.PAUSED))
-    until(lambda: first.stage.states("d").get(None) == "PAUSED" and first.runs() == ["c"])
+    until(lambda: first.stage.states("d").get(None) == "PAUSED" and first.runs() == ["c", "e"])
     second = group.worker("b")
-    until(lambda: second.herder.is_open)
+    until(lambda: len(first.runs() + second.runs()) == 2 and second.runs() != [])
 
-    assert ["c", "d"] == list(second.herder.connectors())
+    assert ["c", "d", "e"] == list(second.herder.connectors())
     with pytest.raises(ElsewhereError, match="Only the leader of the group") as refused:
         second.herder.pause("c")
     assert "http://a/" == refused.value.url
     with pytest.raises(RetriableError, match="does not lead"):
         second.storage.configs.delete_connector("c")
-    assert [] == second.runs()
+    [theirs] = second.runs()
+    with pytest.raises(ElsewhereError, match=f"runs connector {theirs}") as refused:
+        first.herder.restart(RestartRequest(name=theirs))
+    assert "http://b/" == refused.value.url
+    before = second.stage.the_run(theirs)
+    second.herder.restart(RestartRequest(name=theirs))
+    until(lambda: before is not second.stage.the_run(theirs))
+    first.herder.put_config(theirs, config(name=theirs, **{"tasks.max": "3"}))
+    until(lambda: len(second.herder.tasks(theirs)) == 3)
+    until(lambda: len(second.stage.states(theirs)) == 4)
     first.close()
-    until(lambda: second.runs() == ["c"])
+    until(lambda: second.runs() == ["c", "e"])
     until(lambda: second.stage.states("d").get(None) == "PAUSED")
     second.herder.stop("c")
     until(lambda: second.stage.states() == {None: "STOPPED"})
+
+
+def test_offsets_are_changed_when_nothing_runs_on_any_worker(group: Group) -> None:
+    """The leader waits for the one that has the connector."""
+    first = group.worker("a")
+    until(lambda: first.herder.is_open)
+    for name in "cde":
+        first.herder.create(request(name))
+    second = group.worker("b")
+    until(lambda: len(first.runs()) + len(second.runs()) == 3 and second.runs() != [])
+    [name, *_] = second.runs()
+    second.stage.holds = True
+    run = second.stage.the_run(name)
+
+    first.herder.stop(name)
+    with ThreadPoolExecutor() as threads:
+        altered = threads.submit(
+            first.herder.alter_offsets, name, [OffsetChange(partition={}, offset={})]
+        )
+        until(run.asked.is_set)
+        assert not altered.done()
+        assert [] == first.stage.changes.done
+        second.stage.holds = False
+        run.end()
+        altered.result(20)
+    assert [("altered", name)] == first.stage.changes.done
+
+    first.herder.resume(name)
+    until(lambda: name in second.runs())
+    first.herder.delete(name)
+    assert name not in second.runs()
+    first.herder.create(request(name))
+    until(lambda: name in first.runs() + second.runs())
+
+
+def test_a_worker_hands_over_before_it_leaves(group: Group) -> None:
+    """Nothing waits for it to come back, and what others run goes on (KIP-995)."""
+    group.max_delay_ms = 300_000
+    workers = [group.worker("a")]
+    until(lambda: workers[0].herder.is_open)
+    for name in "cdefgh":
+        workers[0].herder.create(request(name))
+    workers += [group.worker("b"), group.worker("x")]
+    until(lambda: all(len(each.runs()) == 2 for each in workers))
+
+    for leaving in (workers[1], workers[0]):
+        staying = [each for each in workers if each is not leaving]
+        kept = [(each, each.stage.the_run(name)) for each in staying for name in each.runs()]
+        leaving.close()
+        workers = staying
+        until(lambda: len([name for each in workers for name in each.runs()]) == 6)  # noqa: B023 (called at once)
+        assert [] == [each for each, run in kept if run.asked.is_set()]
+
+
+def test_a_worker_can_stay_without_connectors(group: Group) -> None:
+    """For maintenance of its machine, say; it takes some again when it is told."""
+    first = group.worker("a")
+    until(lambda: first.herder.is_open)
+    for name in "cd":
+        first.herder.create(request(name))
+    second = group.worker("b")
+    until(lambda: len(first.runs()) == len(second.runs()) == 1)
+
+    second.herder.relinquish("b", stay=True)
+    until(lambda: first.runs() == ["c", "d"])
+    assert [] == second.runs()
+    assert [("a", "ACTIVE", ["c", "d"]), ("b", "LEAVING", [])] == [
+        (each.id, each.state.value, list(each.connectors)) for each in first.herder.workers()
+    ]
+    with pytest.raises(ElsewhereError, match="Only worker b itself"):
+        first.herder.rejoin("b")
+    with pytest.raises(NotFoundError, match="no worker x, only a, b"):
+        first.herder.relinquish("x")
+    second.herder.rejoin("b")
+    until(lambda: len(first.runs()) == len(second.runs()) == 1)
+
+
+def test_what_a_lost_worker_had_waits_for_it(group: Group) -> None:
+    """As long as scheduled.rebalance.max.delay.ms."""
+    group.max_delay_ms = 3_000
+    first = group.worker("a")
+    until(lambda: first.herder.is_open)
+    for name in "cd":
+        first.herder.create(request(name))
+    second = group.worker("b")
+    until(lambda: len(first.runs()) == len(second.runs()) == 1)
+    membership = second.membership
+    assert membership is not None
+    membership.leave("lost", 5.0)
+    lost_at = time.monotonic()
+
+    until(lambda: second.runs() == [])
+    until(lambda: len(first.runs()) == len(second.runs()) == 1, seconds=30)
+    assert time.monotonic() - lost_at > 2.5
 
 
 def test_what_others_write_is_followed(group: Group) -> None:
@@ -256,6 +399,18 @@ def test_a_worker_whose_herder_is_stuck_is_removed_and_joins_again(group: Group)
     until(before.asked.is_set)
     until(lambda: worker.runs() == ["c"] and before is not worker.stage.the_run())
     assert membership.holds()
+
+
+def test_a_url_that_another_worker_has_is_refused(group: Group) -> None:
+    """Requests for one would reach the other."""
+    first = group.worker("a")
+    until(lambda: first.herder.is_open)
+    second = group.worker("a")
+
+    until(lambda: second.herder.failure is not None)
+    assert "Another worker of the group" in str(second.herder.failure)
+    assert "http://a/" in str(second.herder.failure)
+    assert first.herder.failure is None
 
 
 def test_workers_of_kafka_connect_are_refused(group: Group) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import cast
@@ -10,18 +10,15 @@ from typing import cast
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
+from headrace.herder.errors import ConflictError
 from headrace.herder.group_protocol import (
     Assignment,
-    MemberFlag,
-    MemberMetadata,
-    MemberNotes,
     ProtocolVersion,
-    decoded_assignment,
     encoded_assignment,
-    encoded_metadata,
 )
+from headrace.herder.leader_requests import InternalRequest
 from headrace.herder.leadership import GroupSettings
-from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
+from headrace.kafka.membership import GroupMembership, GroupRole, Joined
 from headrace.storage.protocols import Status, StoredConnector
 from herder.stage import SlowStatuses, Stage, config
 from waiting import until
@@ -102,6 +99,20 @@ class Membership:
         """Nothing."""
 
 
+class Alone:
+    """There is no other worker to ask."""
+
+    def ask(self, url: str, request: InternalRequest) -> None:
+        """No one answers."""
+        raise ConflictError(f"It does not answer at {url}.")
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """No one asks."""
+
+    def renew_key(self) -> None:
+        """There is no need."""
+
+
 @dataclass
 class Member:
     """A worker, its membership and its storage."""
@@ -113,16 +124,22 @@ class Member:
     role: GroupRole | None = None
     generation: int = 0
 
-    def joins(self, *assigned: str, revoked: Sequence[str] = (), named: str = ME) -> None:
-        """Have the next join give it this."""
+    def joins(
+        self,
+        *assigned: str,
+        revoked: Sequence[str] = (),
+        named: str = ME,
+        leader: str | None = None,
+    ) -> None:
+        """Have the next join give it this; a *leader* that is given is a worker of Kafka Connect."""
         self.generation += 1
         answer = Assignment(
             version=ProtocolVersion.SESSIONED,
-            leader=named,
-            leader_url="http://me/",
+            leader=leader or named,
+            leader_url=f"http://{leader or ME}/",
             assigned={name: [-1] for name in assigned},
             revoked={name: [-1] for name in revoked},
-            leader_understands_leaving=True,
+            leader_understands_leaving=leader is None,
         )
         joined = Joined(self.generation, named, "sessioned", encoded_assignment(answer))
         self.membership.joins.append(joined)
@@ -139,7 +156,9 @@ class Member:
             self.role = role
             return cast("GroupMembership", self.membership)
 
-        self.coordination = Distributed(parts, settings, lambda: self.storage, member)
+        self.coordination = Distributed(
+            parts, settings, lambda: self.storage, member, peers=Alone()
+        )
         return self.coordination
 
     @contextmanager
@@ -258,32 +277,40 @@ def test_kafka_may_be_slow_when_a_worker_begins_to_lead() -> None:
         assert [] == list(statuses.connectors())
 
 
-def test_who_does_not_lead_is_relieved_of_what_it_has() -> None:
-    """It could not store the tasks of a connector, which would wait forever."""
+def test_a_worker_of_kafka_connect_that_leads_gives_nothing() -> None:
+    """It hands out what only its own kind can run; what it takes away is given up."""
     member = Member(Stage())
-    stored(member.stage, "c")
-    with member.started():
-        until(lambda: member.role is not None)
-        assert member.role is not None
-        owned = Assignment(
-            version=ProtocolVersion.SESSIONED, assigned={"c": [-1]}, leader_understands_leaving=True
-        )
-        notes = MemberNotes(flags=MemberFlag.UNDERSTANDS_LEAVING, generation=1, slots=4, version="")
-        said = {
-            name: encoded_metadata(
-                MemberMetadata(
-                    version=ProtocolVersion.SESSIONED,
-                    url=f"http://{name}/",
-                    config_offset=5,
-                    allocation=allocation,
-                    notes=notes,
-                )
-            )
-            for name, allocation in {ME: None, "other": owned}.items()
-        }
-        given: Mapping[str, bytes] = member.role.assign(
-            1, "sessioned", ME, [JoinedMember(each, said[each]) for each in said]
-        )
+    stored(member.stage, "c", "d", "e")
+    member.joins("c", "d")
+    with member.started() as group:
+        until(lambda: member.runs() == ["c", "d"])
+        member.joins("e", revoked=["c"], leader="java")
+        until(lambda: member.runs() == ["d"])
+        assert "A worker of Kafka Connect leads the group 'g' (http://java/)" in str(group.problem)
 
-        assert {"c"} == set(decoded_assignment(given["other"]).revoked)
-        assert decoded_assignment(given["other"]).delay_ms
+        member.joins("c", "e")
+        until(lambda: member.runs() == ["c", "d", "e"])
+        assert group.problem is None
+
+
+def test_what_another_worker_changes_is_seen_before_it_is_told_that_nothing_runs() -> None:
+    """The leader has stopped, deleted or created it again; this worker need not have followed yet."""
+    member = Member(Stage())
+    stored(member.stage, "c", "d")
+    member.joins("c", "d")
+    with member.started() as group:
+        until(lambda: member.runs() == ["c", "d"])
+        first = member.stage.the_run()
+        member.stage.configs.put_connector(
+            StoredConnector(name="d", config=config(name="d"), target_state="STOPPED")
+        )
+        group.await_quiet("d")
+        assert member.runs() == ["c"]
+        member.stage.configs.delete_connector("c")
+        group.await_quiet("c")
+        assert [] == member.runs()
+
+        stored(member.stage, "c")
+        member.storage.config_offset += 1
+        until(lambda: member.runs() == ["c"])
+        assert first is not member.stage.the_run()

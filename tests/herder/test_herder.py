@@ -14,7 +14,7 @@ from headrace.config.client_settings import ConnectorOffsetsGroup
 from headrace.config.providers import Resolution
 from headrace.connect.errors import RetriableError
 from headrace.connect.group_offsets import OffsetGroup
-from headrace.herder.answers import Health, State, TargetState, TaskId
+from headrace.herder.answers import Health, State, TargetState, TaskId, WorkerState
 from headrace.herder.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -606,3 +606,20 @@ def test_a_connector_that_others_have_deleted_is_not_started() -> None:
         assert ([], []) == (stage.running, list(herder.failed()))
         herder.create(request())
         until(lambda: stage.states() == ALL_RUN)
+
+
+def test_a_worker_that_stands_alone_is_its_whole_group() -> None:
+    """It leads, with all its connectors, and no one can take over from it."""
+    with Stage().herder() as herder:
+        herder.create(request("b"))
+        herder.create(request("a"))
+        [alone] = herder.workers()
+
+        assert ("w", True, WorkerState.ACTIVE) == (alone.id, alone.is_leader, alone.state)
+        assert ["a", "b"] == list(alone.connectors)
+        herder.rejoin("w")
+        with pytest.raises(BadRequestError, match="Worker w stands alone: no other one can"):
+            herder.relinquish("w")
+        for ask in (herder.relinquish, herder.rejoin):
+            with pytest.raises(NotFoundError, match=r"Unknown worker v\. There is only w"):
+                ask("v")

@@ -65,7 +65,7 @@ def worker(
     desk = Desk(plays, lambda _: Plan(), once=False, timing=Timing(idle_poll=0.01, grace=0.5))
     services = replace(
         desk.services(),
-        configs=storage.configs,
+        task_counts=storage.configs,
         statuses=storage.statuses,
         emit=ActiveTopics(storage.topics, storage.configs),
     )

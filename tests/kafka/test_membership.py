@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Consumer
 
+from doubles.cut_connections import Side, side
 from headrace.broker import Broker
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.client_config import client_config
@@ -54,7 +56,8 @@ class Member:
         return {each.member_id: names for each in members}
 
     def start(self) -> None:
-        """Join whenever that is needed, on a thread, as a herder does."""
+        """Join whenever that is needed, on a thread, as a herder does; also again after ``stop``."""
+        self._stop.clear()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -150,6 +153,70 @@ def test_a_member_holds_while_it_waits_for_another(new_member: Callable[..., Mem
 
     until(is_over, seconds=TIMING.rebalance + TIMING.session)
     assert all(held)
+
+
+def test_a_member_is_kept_for_longer_than_its_session_while_another_one_is_slow(
+    new_member: Callable[..., Member],
+) -> None:
+    """It holds all the time, and is the same member after it."""
+    first, second = new_member("a"), new_member("b")
+    for each in (first, second):
+        each.start()
+    until(lambda: b"a,b" == first.said == second.said, seconds=30)
+    before = first.joined
+    second.stop()
+    first.membership.request_join()
+    until(lambda: second.membership.needs_join)
+    began, held = time.monotonic(), list[bool]()
+
+    def is_waited_for() -> bool:
+        held.append(first.membership.holds())
+        return time.monotonic() > began + TIMING.session + 2
+
+    def is_over() -> bool:
+        held.append(first.membership.holds())
+        return first.joined != before and not first.membership.needs_join
+
+    until(is_waited_for)
+    second.start()
+    until(is_over)
+    assert all(held)
+    assert before is not None
+    assert before.member_id == first.membership.member_id
+    assert b"a,b" == first.said
+
+
+@pytest.fixture(scope="module")
+def linked_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+    """A broker of this module's own, with a link that stalls."""
+    with side(tmp_path_factory.mktemp("linked-broker")) as made:
+        yield made
+
+
+@pytest.mark.timeout(120)
+def test_a_member_that_is_cut_off_in_a_rebalance_does_not_hold_when_the_group_goes_on(
+    new_member: Callable[..., Member], linked_broker: Side
+) -> None:
+    """The broker answers its join, and waits for it no more; the answer is lost. It joins again when the link is back."""
+    first = new_member("a", at=linked_broker.bootstrap)
+    second = new_member("b", at=linked_broker.broker.bootstrap)
+    for each in (first, second):
+        each.start()
+    until(lambda: b"a,b" == first.said == second.said, seconds=30)
+    second.stop()
+    first.membership.request_join()
+    until(lambda: second.membership.needs_join)
+    assert first.membership.holds()
+
+    linked_broker.connections.stall()
+    second.start()
+    until(lambda: not first.membership.holds(), seconds=TIMING.session - TIMING.heartbeat + 1)
+    assert b"b" != second.said
+    until(lambda: b"b" == second.said, seconds=2 * TIMING.session)
+    assert not first.membership.holds()
+
+    linked_broker.connections.resume()
+    until(lambda: b"a,b" == first.said == second.said and first.membership.holds(), seconds=60)
 
 
 def test_a_group_of_consumers_is_not_joined(

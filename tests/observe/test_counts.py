@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from headrace.observe.counts import Counts
+from headrace.observe.counts import Counts, Rebalances
 from headrace.observe.events import (
+    Amounts,
     ConnectorFailed,
     ConnectorStarted,
     ConnectorStopped,
     Event,
     MicroBatchStarted,
     OffsetsMoved,
+    Rebalanced,
+    Rebalancing,
     SlotProgress,
     TaskCounts,
     TaskFailed,
@@ -137,3 +141,37 @@ def test_offsets_that_move_without_records_are_counted_in_slots_and_while_nothin
     counts = counted(moved, begun, progress(moved_offsets=3), moved, begun)
 
     assert 7 == counts.snapshot().tasks[KEY].total(lambda each: each.moved_offsets)
+
+
+def rebalanced(generation: int, seconds: float) -> Rebalanced:
+    """The group has a leader."""
+    return Rebalanced(
+        generation=generation, leader="http://a:1/", protocol="sessioned", seconds=seconds
+    )
+
+
+def test_rebalances_are_counted_with_how_long_they_took():
+    """The last one is known, and how long it is ago by a clock that does not go back."""
+    seconds = [10.0]
+    counts = Counts(monotonic=lambda: seconds[0])
+    for each in (Rebalancing(), rebalanced(4, 2.0), Rebalancing(), rebalanced(5, 0.5)):
+        counts(each)
+    seconds[0] = 13.0
+
+    assert counts.snapshot().rebalances == Rebalances(
+        last=rebalanced(5, 0.5),
+        times=Amounts(count=2, total=2.5, least=0.5, most=2.0),
+        seconds_ago=3.0,
+    )
+
+
+def test_a_rebalance_is_under_way_until_it_is_completed():
+    """What was counted before stays; a worker without a group has none of it."""
+    assert counted(ConnectorStarted(connector="c")).snapshot().rebalances is None
+    first = counted(Rebalancing(), Rebalancing()).snapshot().rebalances
+    assert first == Rebalances(is_under_way=True, seconds_ago=math.inf)
+
+    later = counted(rebalanced(4, 2.0), Rebalancing()).snapshot().rebalances
+
+    assert later is not None
+    assert (True, rebalanced(4, 2.0), 1) == (later.is_under_way, later.last, later.times.count)

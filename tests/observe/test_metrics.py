@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 
 import pytest
 from prometheus_client import REGISTRY
@@ -14,10 +15,19 @@ from headrace.observe.events import (
     ConnectorFailed,
     ConnectorStarted,
     MicroBatchStarted,
+    Rebalanced,
+    Rebalancing,
     SlotProgress,
     TaskCounts,
 )
-from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, ConnectorSnapshot, Metrics
+from headrace.observe.metrics import (
+    OF_CONNECTOR,
+    OF_GROUP,
+    OF_TASK,
+    OF_WORKER,
+    ConnectorSnapshot,
+    Metrics,
+)
 
 COUNTS = TaskCounts(
     task=0,
@@ -49,7 +59,12 @@ Sample = tuple[str, frozenset[tuple[str, str]]]
 
 def measured() -> Metrics:
     """The metrics of a worker with one connector that runs."""
-    counts = Counts(clock=lambda: 3.0)
+    counts = Counts(clock=lambda: 3.0, monotonic=lambda: 5.0)
+    for seconds in (0.5, 1.5):
+        counts(
+            Rebalanced(generation=7, leader="http://a:1/", protocol="sessioned", seconds=seconds)
+        )
+    counts(Rebalancing())
     counts(ConnectorFailed(connector="c", reason="x"))
     counts(ConnectorStarted(connector=SNAPSHOT.name))
     counts(MicroBatchStarted(connector=SNAPSHOT.name, slots=1))
@@ -92,6 +107,45 @@ def test_the_worker_is_reported_without_labels(name: str, value: float):
     found = samples(measured().text())
 
     assert value == found[f"connect_worker_metrics_{name}", frozenset()]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epoch", 7),
+        ("completed_rebalances_total", 2),
+        ("rebalancing", 1),
+        ("rebalance_max_time_ms", 1500),
+        ("rebalance_avg_time_ms", 1000),
+        ("time_since_last_rebalance_ms", 0),
+    ],
+)
+def test_the_group_is_reported_without_labels(name: str, value: float):
+    """As far as this worker has taken part; its leader and protocol are words."""
+    found = samples(measured().text())
+    group = "connect_worker_rebalance_metrics"
+    leader = frozenset({("leader_name", "http://a:1/")})
+
+    assert value == found[f"{group}_{name}", frozenset()]
+    assert 1 == found[f"{group}_leader_name", leader]
+    assert 1 == found[f"{group}_connect_protocol", frozenset({("connect_protocol", "sessioned")})]
+
+
+def test_before_the_first_rebalance_only_that_is_known():
+    """A worker that joins; one without a group reports nothing of it."""
+    joins = Counts()
+    joins(Rebalancing())
+    found = samples(Metrics(joins, list).text())
+    group = "connect_worker_rebalance_metrics"
+
+    assert {
+        "rebalancing": 1,
+        "completed_rebalances_total": 0,
+        "time_since_last_rebalance_ms": inf,
+    } == {
+        name.removeprefix(f"{group}_"): value for (name, _), value in found.items() if group in name
+    }
+    assert group not in Metrics(Counts(), list).text()
 
 
 @pytest.mark.parametrize(
@@ -180,7 +234,7 @@ def test_tasks_are_counted_by_their_state():
 
 def test_every_metric_of_the_tables_can_be_collected():
     """Each under its own name."""
-    names = [each.name for table in (OF_WORKER, OF_CONNECTOR, OF_TASK) for each in table]
+    names = [each.name for table in (OF_WORKER, OF_GROUP, OF_CONNECTOR, OF_TASK) for each in table]
     text = measured().text()
 
     assert sorted(set(names)) == sorted(names)

@@ -176,7 +176,7 @@ class Stage:
         self.faults.at = None
         self.arriving = None
         changes = self.changes()
-        assert changes.recover(lambda _: self.spec) == {}
+        assert changes.recover(self.configs.connectors(), lambda _: self.spec) == {}
         assert list(self.changes_store.open_intents()) == []
         return changes
 
@@ -200,7 +200,7 @@ class Stage:
             channel=cast("Channel", None),
             capacity=Capacity(2),
             offsets=ConnectorOffsetStores(self.locked),
-            configs=self.configs,
+            task_counts=self.configs,
             statuses=MemoryStatusStore(),
             group_id="g",
             worker_id="w",

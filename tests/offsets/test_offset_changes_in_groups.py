@@ -199,7 +199,7 @@ def test_a_change_that_was_killed_is_finished_by_the_next_process(
     with pytest.raises(KilledError):
         staged.changes().alter(staged.spec, [change(ZERO, {"offset": 3})], who=None)
 
-    assert {} == staged.changes().recover(lambda _: staged.spec)
+    assert {} == staged.changes().recover(staged.stage.configs.connectors(), lambda _: staged.spec)
 
     assert known == staged.known()
 

@@ -114,7 +114,7 @@ def test_what_a_killed_writer_left_open_is_undone(
     dead.send_offsets(topic, encoded_entries("c", after))
     began = time.monotonic()
 
-    assert changes.recover(lambda _: spec) == {}
+    assert changes.recover(stage.configs.connectors(), lambda _: spec) == {}
 
     assert time.monotonic() - began < 30
     assert {A: {"position": 1}, B: {"position": 5}} == stage.known()

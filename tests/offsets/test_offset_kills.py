@@ -212,7 +212,7 @@ def test_a_connector_that_cannot_be_settled_is_reported_and_harms_no_other():
 
     broken = type(STORED)(name="broken", config={})
     stage.configs.put_connector(broken)
-    failures = stage.changes().recover(run_spec)  # pyright: ignore[reportArgumentType]
+    failures = stage.changes().recover(stage.configs.connectors(), run_spec)  # pyright: ignore[reportArgumentType]
 
     assert {"broken", "gone"} == failures.keys()
     assert failures["broken"] is problem

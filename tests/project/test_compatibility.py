@@ -45,7 +45,7 @@ def test_every_endpoint_is_compared():
     """Each route and method has its row."""
     nobody = cast("Herder", object.__new__(type("Nobody", (), {"__getattr__": lambda *_: None})))
     own = [*herder_routes(nobody), *description_routes()]
-    routes = [*own, *metrics_routes(str), *admin_routes(Levels())]
+    routes = [*own, *metrics_routes(str), *admin_routes(Levels(), nobody)]
     told = {each for row in rows("Endpoints") for each in endpoints(row[0])}
 
     assert set() == {(method, each.path) for each in routes for method in each.methods} - told

@@ -13,6 +13,7 @@ from typing import Any
 from headrace.herder.answers import TargetState
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import CreateRequest, OffsetChange
+from headrace.herder.standalone import Standalone
 from headrace.herder.statuses import connector_snapshots
 from headrace.observe.counts import Counts
 from headrace.observe.log_levels import LEVELS, Levels
@@ -44,6 +45,7 @@ NAMED: dict[str, Sequence[object]] = {
     "task": [0],
     "plugin": ["FileStreamSource", "StringConverter"],
     "logger": ["root", "some"],
+    "worker": ["w"],
 }
 OFFSETS = [{"partition": OFFSET.partition, "offset": OFFSET.offset}]
 BROUGHT: dict[str, Sequence[object]] = {
@@ -107,6 +109,14 @@ class DescribedWorker:
         self.herder.alter_offsets("stopped", [OFFSET])
 
 
+class Among(Standalone):
+    """As if there were others, who could take over."""
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Take it as arranged, for a known worker."""
+        self.rejoin(worker)
+
+
 @contextmanager
 def described_worker() -> Iterator[DescribedWorker]:
     """A real herder, with real validation and changes of offsets, on stores in memory."""
@@ -117,7 +127,7 @@ def described_worker() -> Iterator[DescribedWorker]:
     config = checked_worker({"key.converter": "string", "value.converter": "string"})
     stage = Stage(configs=configs, judge=PluginConnectorValidator(config, "g"))
     stage.changes = stores.changes()
-    with stage.herder() as herder:
+    with stage.herder(coordinate=Among) as herder:
         server = RestServer(
             herder,
             RestConfig.parse({"listeners": "http://127.0.0.1:0"}),

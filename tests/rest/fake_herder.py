@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from headrace.connect.partition import SourcePartition
 from headrace.connect.setting import Setting
@@ -24,8 +25,11 @@ from headrace.herder.answers import (
     TaskId,
     TaskInfo,
     WorkerHealth,
+    WorkerInfo,
+    WorkerState,
 )
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
+from headrace.herder.internal_requests import RequestSigning
 from headrace.herder.protocol import Config
 from headrace.herder.requests import (
     CreateRequest,
@@ -34,10 +38,32 @@ from headrace.herder.requests import (
     UndoRequest,
     requester,
 )
+from headrace.storage.protocols import SessionKey
 
 ALTERED = "The offsets for this connector have been altered successfully"
 HEALTHY = WorkerHealth(status=Health.HEALTHY, message="Fine.")
 WORKER = "10.0.0.5:8083"
+SESSION_KEY = SessionKey(key=b"canary", algorithm="HmacSHA256", created_ms=1)
+SIGNING = RequestSigning(
+    algorithm="HmacSHA256",
+    permitted=("HmacSHA256", "HmacSHA1"),
+    key_algorithm="HmacSHA256",
+    key_bits=None,
+    key_ttl_ms=3_600_000,
+)
+
+
+def worker(id_: str = WORKER, **more: Any) -> WorkerInfo:  # noqa: ANN401 (as the dataclass has them)
+    """A worker as a herder tells of it."""
+    given = {
+        "url": f"http://{id_}/",
+        "version": "1.2",
+        "slots": 4,
+        "is_leader": False,
+        "state": WorkerState.ACTIVE,
+        "connectors": [],
+    }
+    return WorkerInfo(id=id_, **{**given, **more})
 
 
 @dataclass
@@ -61,7 +87,10 @@ class FakeHerder:
     infos: ConfigInfos | None = None
     trace: str | None = None
     requesters: list[str | None] = field(default_factory=list)
+    session_key: SessionKey | None = SESSION_KEY
+    signing: RequestSigning = SIGNING
     caught_up: int = 0
+    group: dict[str, WorkerInfo] = field(default_factory=dict[str, WorkerInfo])
 
     def catch_up(self) -> None:
         """Note it."""
@@ -165,6 +194,26 @@ class FakeHerder:
         self._note("restart_task", (name, task))
         self._known(name)
 
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """See ``Herder``."""
+        self.signing.verify(body, signature, algorithm, self.session_key)
+
+    def put_tasks(
+        self, name: str, configs: Sequence[Mapping[str, str]], *, made_from: str | None
+    ) -> None:
+        """See ``Herder``."""
+        self._note("put_tasks", (name, configs, made_from))
+        self._known(name)
+
+    def put_task_count(self, name: str, count: int | None) -> None:
+        """See ``Herder``."""
+        self._note("put_task_count", (name, count))
+        self._known(name)
+
+    def await_quiet(self, name: str) -> None:
+        """See ``Herder``."""
+        self._note("await_quiet", name)
+
     def topics(self, name: str) -> Sequence[str]:
         """See ``Herder``."""
         return self.written.get(name, ())
@@ -219,6 +268,26 @@ class FakeHerder:
         """See ``Herder``."""
         self._note("validate", (plugin, dict(config)))
         return self.infos or ConfigInfos(name=plugin, error_count=0, groups=[], configs=[])
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """See ``Herder``."""
+        self.trouble()
+        return list(self.group.values())
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """See ``Herder``."""
+        self._note("relinquish", (worker, stay))
+        self._become(worker, WorkerState.LEAVING)
+
+    def rejoin(self, worker: str) -> None:
+        """See ``Herder``."""
+        self._note("rejoin", worker)
+        self._become(worker, WorkerState.ACTIVE)
+
+    def _become(self, worker: str, state: WorkerState) -> None:
+        if worker not in self.group:
+            raise NotFoundError(f"Unknown worker {worker}.")
+        self.group[worker] = replace(self.group[worker], state=state)
 
     def _note(self, what: str, of: object) -> None:
         self.trouble()

@@ -14,7 +14,7 @@ from headrace import __version__
 from headrace.rest.app import Route, admin_routes, description_routes, herder_routes, metrics_routes
 from headrace.rest.request import ApiRequest
 from rest.described import DESCRIBED, OPERATIONS, own_levels, parameters, resolved
-from rest.fake_herder import FakeHerder
+from rest.fake_herder import WORKER, FakeHerder, worker
 
 BODIES = [
     (method, path)
@@ -27,7 +27,7 @@ CLOSED = [each for each in BODIES if each[1].split("/")[-1] in {"connectors", "o
 def routes(herder: FakeHerder) -> list[Route]:
     """All that a worker answers."""
     own = [*herder_routes(herder), *description_routes()]
-    return [*own, *metrics_routes(str), *admin_routes(own_levels())]
+    return [*own, *metrics_routes(str), *admin_routes(own_levels(), herder)]
 
 
 def body_of(method: str, path: str) -> dict[str, Any]:
@@ -53,8 +53,12 @@ class Noting(dict[str, list[str]]):
 
 
 def test_every_route_is_described(herder: FakeHerder):
-    """Each path and method of the table of routes, and no other."""
-    answered = {(word.lower(), each.path) for each in routes(herder) for word in each.methods}
+    """Each path and method of the table of routes but those of other workers, as in Kafka Connect's description, and no other."""
+    answered = {
+        (word.lower(), each.path)
+        for each in routes(herder)
+        for word in each.methods.keys() - each.internal
+    }
 
     assert answered == {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path in OPERATIONS}
 
@@ -63,7 +67,8 @@ def test_every_route_is_described(herder: FakeHerder):
 def test_every_parameter_is_described(herder: FakeHerder, method: str, path: str):
     """Those of the path, and those that the operation's handler looks for in the query."""
     route = next(e for e in routes(herder) if e.path == re.sub(r"\{\w+\}", "{}", path))
-    names = {"connector": "c", "task": "0", "plugin": "a.Files", "logger": "root"}
+    names = {"connector": "c", "task": "0", "plugin": "a.Files", "logger": "root", "worker": WORKER}
+    herder.group = {WORKER: worker()}
     found = [each["name"] for each in parameters(method, path, "path")]
     example = body_of(method, path)["example"] if (method, path) in BODIES else None
     query = Noting()

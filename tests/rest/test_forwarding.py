@@ -128,7 +128,7 @@ def test_a_leader_that_does_not_answer_is_named(serve: Serve) -> None:
     answer = httpx.put(f"{serve(following('http://127.0.0.1:1/'))}connectors/c/pause")
 
     assert 409 == answer.status_code
-    assert "It does not answer at http://127.0.0.1:1/" in answer.json()["message"]
+    assert "The worker at http://127.0.0.1:1/ does not answer" in answer.json()["message"]
 
 
 class Proxy(BaseHTTPRequestHandler):

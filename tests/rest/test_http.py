@@ -58,7 +58,6 @@ def is_error(answer: httpx.Response, status: int, message: str | None = None) ->
         "/connectors/c/tasks/1.5/status",
         "/connectors/c/tasks/99999999999/status",
         "/connectors/c/tasks/%D9%A1/status",
-        "/connectors/c/fence",
     ],
 )
 def test_unknown_paths(client: httpx.Client, path: str):
@@ -112,7 +111,8 @@ def test_paths_that_name_nothing(client: httpx.Client, path: str):
         ("HEAD", "/connectors/c/pause", "PUT, OPTIONS"),
         ("TRACE", "/", "HEAD, GET, OPTIONS"),
         ("DELETE", "/connectors/c/config", "HEAD, GET, PUT, PATCH, OPTIONS"),
-        ("POST", "/connectors/c/tasks", "HEAD, GET, OPTIONS"),
+        ("PUT", "/connectors/c/tasks", "HEAD, POST, GET, OPTIONS"),
+        ("GET", "/connectors/c/fence", "PUT, OPTIONS"),
     ],
 )
 def test_wrong_methods(client: httpx.Client, method: str, path: str, allow: str):

@@ -112,7 +112,7 @@ class Desk:
             offsets=ConnectorOffsetStores(
                 desk, open_group=lambda _: self.group, worker_topic="offsets"
             ),
-            configs=self.configs,
+            task_counts=self.configs,
             statuses=self.statuses,
             group_id="g",
             worker_id="w",

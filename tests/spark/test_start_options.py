@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -301,6 +302,38 @@ def test_a_restart_is_logged_where_there_is_one(
     engine.run([])
     engine.run([], SQL)
     assert restarting in caplog.messages
+
+
+def test_sql_that_comes_while_spark_starts_ahead_gets_java_s_compiler(sessions: Sessions) -> None:
+    """The JVM that is being started for scheduling only is replaced, and not used once."""
+    engine = SparkEngine(SparkSettings(), slots=1)
+    sessions.end.clear()
+    with ThreadPoolExecutor(2) as threads:
+        ahead = threads.submit(engine.warm_up)
+        assert sessions.during.wait(30)
+        run = threads.submit(engine.run, [], SQL)
+        until(lambda: engine._users == 1)
+        sessions.end.set()
+        run.result(30)
+        ahead.result(30)
+
+    assert ([SCHEDULING_ONLY, []], 1) == (sessions.opened, len(sessions.discarded))
+
+
+def test_the_end_waits_for_a_start_ahead(sessions: Sessions) -> None:
+    """Its thread waits within Arrow, where the end of the process would abort it."""
+    engine = SparkEngine(SparkSettings(), slots=1)
+    sessions.end.clear()
+    with ThreadPoolExecutor(2) as threads:
+        ahead = threads.submit(engine.warm_up)
+        assert sessions.during.wait(30)
+        end = threads.submit(engine.close)
+        with pytest.raises(TimeoutError):
+            end.result(0.2)
+        sessions.end.set()
+        end.result(30)
+
+    assert isinstance(ahead.exception(), RetriableError)
 
 
 def test_who_knows_of_sql_beforehand_starts_once(sessions: Sessions) -> None:

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from headrace.storage.config_topic import (
     ConfigTopic,
     connector_entry,
+    session_key_entry,
     target_state_entry,
     task_count_entry,
     task_entries,
 )
-from headrace.storage.protocols import StoredConnector, TaskCount
+from headrace.storage.protocols import SessionKey, StoredConnector, TaskCount
 from headrace.storage.topic_records import UnreadableRecordError
 
 TASKS = [{"task.class": "T", "x": "0"}, {"task.class": "T", "x": "1"}]
@@ -168,6 +169,7 @@ def test_a_connector_may_have_hyphens_in_its_name() -> None:
         (None, b"{}", "it has no key"),
         (b"\xff", b"{}", "its key is not UTF-8"),
         (b"other-c", b"{}", "its key 'other-c' is not known"),
+        (b"session-keys", b"{}", "its key 'session-keys' is not known"),
         (b"connector-c", b"{", "its value is not JSON"),
         (b"connector-c", b"[" * 100_000, "its value is not JSON"),
         (b"connector-c", b"[]", "its value is no JSON object"),
@@ -193,10 +195,71 @@ def test_what_cannot_be_read_changes_nothing(key: bytes | None, value: bytes, sa
     assert {"c"} == topic.connectors().keys()
 
 
-@pytest.mark.parametrize("key", ["session-key", "restart-connector-c", "logger-cluster-org.x"])
+@pytest.mark.parametrize("key", ["restart-connector-c", "logger-cluster-org.x"])
 def test_requests_to_running_workers_are_no_configuration(key: str) -> None:
     """They are passed over without an error."""
     assert {} == topic_of((key, {"level": "DEBUG"})).connectors()
+
+
+def test_the_session_key_is_kafka_connects() -> None:
+    """Byte for byte, and in no representation of what was read."""
+    key = SessionKey(key=bytes(range(32)), algorithm="HmacSHA256", created_ms=1_698_200_000_000)
+    topic = ConfigTopic()
+    assert topic.session_key is None
+
+    entry = session_key_entry(key)
+    encoded = b"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    rest = b'"algorithm":"HmacSHA256","creation-timestamp":1698200000000}'
+    assert (b"session-key", b'{"key":"' + encoded + b'",' + rest) == entry
+    topic.apply(*entry)
+    assert key == topic.session_key
+    assert {} == topic.connectors()
+    assert "\\x00" not in repr(topic)
+    assert "AAEC" not in repr(topic)
+
+
+@given(
+    key=st.binary(min_size=1),
+    algorithm=st.text(st.characters(exclude_categories=["Cs"])),
+    created_ms=st.integers(min_value=-(2**63), max_value=2**63 - 1),
+)
+def test_a_session_key_that_was_written_is_read(
+    key: bytes, algorithm: str, created_ms: int
+) -> None:
+    """The last one counts."""
+    written = SessionKey(key=key, algorithm=algorithm, created_ms=created_ms)
+    topic = ConfigTopic()
+    for each in (SessionKey(key=b"k", algorithm="A", created_ms=0), written):
+        topic.apply(*session_key_entry(each))
+
+    assert written == topic.session_key
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "it has no key"),
+        ({"algorithm": "A", "creation-timestamp": 1}, "it has no key, or no algorithm"),
+        ({"key": "canary", "creation-timestamp": 1}, "it has no key, or no algorithm"),
+        ({"key": "canary", "algorithm": "A"}, "its creation-timestamp is no number"),
+        (
+            {"key": "canary", "algorithm": "A", "creation-timestamp": "1"},
+            "its creation-timestamp is no number",
+        ),
+        ({"key": "canary", "algorithm": "A", "creation-timestamp": 1}, "its key is empty, or not"),
+        ({"key": "", "algorithm": "A", "creation-timestamp": 1}, "its key is empty, or not base64"),
+    ],
+)
+def test_a_session_key_that_cannot_be_read_leaves_the_one_before(value: object, said: str) -> None:
+    """The error does not show the secret."""
+    before = SessionKey(key=b"k", algorithm="A", created_ms=0)
+    topic = ConfigTopic()
+    topic.apply(*session_key_entry(before))
+    with pytest.raises(UnreadableRecordError, match=said) as caught:
+        topic.apply(b"session-key", None if value is None else json.dumps(value).encode())
+
+    assert before == topic.session_key
+    assert "canary" not in str(caught.value)
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

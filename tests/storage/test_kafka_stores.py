@@ -21,6 +21,7 @@ from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.protocols import (
     ConfigStore,
     Retention,
+    SessionKey,
     Status,
     StatusStore,
     StoredConnector,
@@ -153,6 +154,27 @@ def test_another_worker_reads_what_was_written(open_storage: Callable[..., Kafka
     other.configs.put_connector(StoredConnector(name="d", config={}))
     one.configs.put_task_count("d", TaskCount(slots=1))
     assert {"c", "d"} == one.configs.connectors().keys()
+
+
+def test_the_session_key_of_the_leader_reaches_the_others(
+    open_storage: Callable[..., KafkaStorage],
+) -> None:
+    """It has the key at once, and they once they have read on; the last one counts."""
+    leader, other = open_storage(), open_storage(is_atomic=False)
+    key = SessionKey(key=b"\x00secret", algorithm="HmacSHA256", created_ms=1)
+    leader.refresh()
+    assert leader.session_key is None
+
+    leader.put_session_key(key)
+
+    assert key == leader.session_key
+    assert other.session_key is None
+    other.refresh()
+    assert key == other.session_key
+    later = SessionKey(key=b"next", algorithm="HmacSHA256", created_ms=2)
+    leader.put_session_key(later)
+    other.refresh()
+    assert later == other.session_key
 
 
 def test_numbers_of_changes_are_not_given_twice(open_storage: Callable[..., KafkaStorage]) -> None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "worker": "headrace.cli.worker:worker",
     "spark": "headrace.cli.spark:spark",
     "takeover": "headrace.cli.takeover:takeover",
+    "workers": "headrace.cli.workers:workers",
 }
 INTERRUPTED, TERMINATED = 130, 143
 _ENDS: Final = {

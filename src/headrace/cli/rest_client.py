@@ -52,6 +52,7 @@ Query = Mapping[str, str | Sequence[str]]
 _UNKNOWN: Final = 404
 _NO_SUCH_PATH: Final = "HTTP 404 Not Found"
 _CONNECTORS: Final = ("connectors",)
+_ADMIN: Final = ("admin",)
 _UNAUTHORIZED: Final = 401
 # The worker answers within 90 seconds, also when the operation takes longer.
 _ANSWER_SECONDS: Final = 100.0
@@ -87,7 +88,7 @@ class RestClient:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.url = url.rstrip("/")
-        self._seconds = seconds
+        self._seconds, self._login, self._transport = seconds, login, transport
         # It logs every request at INFO, which is too much for a command.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         # Certificates are loaded for TLS only: it takes half of a command's time.
@@ -105,6 +106,10 @@ class RestClient:
         trace: TracebackType | None,
     ) -> None:
         self._http.close()
+
+    def at(self, url: str, *, seconds: float) -> Self:
+        """A client of another worker of the same group, with the same login: the workers send it on to each other, too."""
+        return type(self)(url, login=self._login, seconds=seconds, transport=self._transport)
 
     def get(self, *path: str, **query: str | Sequence[str]) -> object:
         """The answer to ``GET``; the segments of *path* may hold any character."""
@@ -145,7 +150,8 @@ class RestClient:
         self, method: str, path: tuple[str, ...], body: object, query: Query
     ) -> httpx.Response:
         if "" in path:
-            raise WorkerError("The name of the connector is empty. No request was sent.")
+            kind = "worker" if path[:1] == _ADMIN else "connector"
+            raise WorkerError(f"The name of the {kind} is empty. No request was sent.")
         url = "/".join((self.url, *map(segment, path)))
         content, headers = b"", dict[str, str]()
         if body is not None:
@@ -186,6 +192,11 @@ class RestClient:
             return _LOGIN
         if status != _UNKNOWN:
             return None
+        if message == _NO_SUCH_PATH and path[:1] == _ADMIN:
+            return (
+                f"The worker at {self.url} does not support this here: it is headrace's own, and the worker's admin.listeners may "
+                "have moved it. Choose the address with --url or HEADRACE_URL."
+            )
         if message == _NO_SUCH_PATH:
             return (
                 f"The worker at {self.url} does not support this: lag, history and undo are headrace's own. Or "

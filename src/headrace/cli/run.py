@@ -262,13 +262,15 @@ def served(
         for sentence in server.binding.sentences:
             _log.info("%s", sentence)
         loading.start()
-        while not (signals.came or herder.failure or loading.failure):
+        while not (signals.came or herder.is_to_end or herder.failure or loading.failure):
             # Not an event that the signal handler sets: it may interrupt this thread while it holds the event's lock.
             time.sleep(_LOOK_SECONDS)
         problem = herder.failure or loading.failure
     finally:
         # Requests that wait for Kafka would delay the server's end.
         herder.refuse_waiting()
+        # Others may ask this worker until it has left them.
+        herder.leave()
         server.close()
         herder.close()
     if problem is not None and not signals.came:

@@ -20,6 +20,7 @@ from headrace.observe.metrics import Metrics
 from headrace.observe.secret_masking import printed_as
 from headrace.plugins import checked_worker_of
 from headrace.rest.config import RestConfig, rest_problems
+from headrace.rest.peers import Peers
 from headrace.rest.server import RestServer
 from headrace.worker import serving_group
 
@@ -30,8 +31,8 @@ from headrace.worker import serving_group
 def worker(worker_config: Path, *, json_logs: bool, log_level: str) -> int:
     """Run a worker of a group, with WORKER_CONFIG as Kafka Connect's distributed mode has it.
 
-    Connectors are created over REST. Their configurations, offsets and states are in Kafka's topics. One worker of the group runs them;
-    others with the same group.id stand by, and the next one goes on when it ends.
+    Connectors are created over REST. Their configurations, offsets and states are in Kafka's topics. Workers with the same group.id divide
+    the connectors among them, and others go on with those of a worker that ends.
 
     Ends with 130 after Ctrl-C and 143 after SIGTERM, when its connectors have been left to another worker.
     """
@@ -52,14 +53,17 @@ def _serve(config: DistributedConfig) -> int:
     counts = Counts()
     with (
         closing(bound(rest)) as binding,
+        closing(Peers(rest.trust_context())) as peers,
         serving_group(
             config,
             url=binding.url,
             worker_id=binding.worker_id,
             emit=to_all(EventLog(), counts),
+            peers=peers,
         ) as herder,
     ):
         # Of its own connectors alone: whoever adds up the group's workers counts each one once.
         snapshots = partial(connector_snapshots, herder, worker_id=binding.worker_id)
         metrics = Metrics(counts, snapshots)
-        return served(herder, RestServer(herder, rest, binding=binding, metrics=metrics.text))
+        server = RestServer(herder, rest, binding=binding, metrics=metrics.text, peers=peers)
+        return served(herder, server)

@@ -153,6 +153,26 @@ _SECONDS = 1.0
 
 def completed_names(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """The connectors whose names start with *begun*; none when the worker does not answer at once."""
+    return _completed(
+        ctx, begun, lambda worker: worker.understood(worker.get("connectors"), list[str])
+    )
+
+
+def completed_workers(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """As :func:`completed_names`, for the ids of the workers of the group."""
+    return _completed(
+        ctx,
+        begun,
+        lambda worker: [
+            str(each["id"])
+            for each in worker.understood(worker.get("admin", "workers"), list[dict[str, object]])
+        ],
+    )
+
+
+def _completed(
+    ctx: click.Context, begun: str, names_at: Callable[[RestClient], list[str]]
+) -> list[str]:
     url, user = ctx.params.get("url"), ctx.params.get("user")
     if not url:
         return []
@@ -160,7 +180,7 @@ def completed_names(ctx: click.Context, _parameter: click.Parameter, begun: str)
     login = None if user is None or password is None else (user, password)
     try:
         with RestClient(url, login=login, seconds=_SECONDS) as worker:
-            names = worker.understood(worker.get("connectors"), list[str])
+            names = names_at(worker)
     except WorkerError:
         # A message would be printed in the middle of the command line.
         return []

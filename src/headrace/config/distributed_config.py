@@ -7,9 +7,24 @@ from typing import Final
 
 from headrace.config.worker_config import WorkerConfig, topic_count
 from headrace.connect.config import Problem, setting
+from headrace.java.macs import MAC_ALGORITHMS, is_known, key_size_problem
 
 _LEASE: Final = "headrace.lease.ms"
 _EAGER: Final = "eager"
+_HMAC: Final = "HmacSHA256"
+_UNKNOWN_ALGORITHM: Final = (
+    f"the algorithm is not supported; the supported algorithms are: {', '.join(MAC_ALGORITHMS)}"
+)
+
+
+def _algorithm(value: str) -> str | None:
+    return None if is_known(value) else _UNKNOWN_ALGORITHM
+
+
+def _algorithms(value: tuple[str, ...]) -> str | None:
+    if not value:
+        return "At least one signature verification algorithm must be provided"
+    return next(filter(None, map(_algorithm, value)), None)
 
 
 class DistributedConfig(WorkerConfig):
@@ -82,6 +97,14 @@ class DistributedConfig(WorkerConfig):
         at_least=0,
         doc="How long the work of a worker that is gone waits for its return.",
     )
+    relinquish_timeout_ms: int = setting(
+        "headrace.relinquish.timeout.ms",
+        default=20_000,
+        importance="low",
+        at_least=0,
+        doc="How long a worker that ends may take until others have taken over its connectors (KIP-995); then it leaves all the same, "
+        "and what it had waits as that of a worker that is gone. 0 leaves at once.",
+    )
     connect_protocol: str = setting(
         default="sessioned",
         importance="low",
@@ -90,9 +113,41 @@ class DistributedConfig(WorkerConfig):
         doc="The group's protocol; compatible and sessioned leave running connectors alone when the work is divided.",
     )
 
+    inter_worker_key_ttl_ms: int = setting(
+        default=3_600_000,
+        importance="low",
+        at_least=0,
+        doc="How long a key is used to sign requests between workers until the group's leader makes another one, in milliseconds; "
+        "0 keeps it for ever.",
+    )
+    inter_worker_key_generation_algorithm: str = setting(
+        default=_HMAC,
+        importance="low",
+        valid=_algorithm,
+        doc="The algorithm of these keys, by Java's name.",
+    )
+    inter_worker_key_size: int | None = setting(
+        default=None,
+        importance="low",
+        doc="The size of these keys in bits. Not set means what Java makes by default: 256 with HmacSHA256.",
+    )
+    inter_worker_signature_algorithm: str = setting(
+        default=_HMAC,
+        importance="low",
+        valid=_algorithm,
+        doc="The algorithm of this worker's signatures, by Java's name.",
+    )
+    inter_worker_verification_algorithms: tuple[str, ...] = setting(
+        default=(_HMAC,),
+        importance="low",
+        valid=_algorithms,
+        doc="The algorithms of the signatures that this worker takes, inter.worker.signature.algorithm among them.",
+    )
+
     def check(self) -> Iterator[Problem]:
         """Check the group's times as well."""
         yield from super().check()
+        yield from self._signature_problems()
         topics = {
             "config.storage.topic": self.config_storage_topic,
             "headrace.changes.storage.topic": self.changes_topic,
@@ -116,10 +171,32 @@ class DistributedConfig(WorkerConfig):
                     "tasks of a worker that is cut off end before others begin them. Leave it out for that."
                 ),
             )
+        if self.relinquish_timeout_ms >= self.rebalance_timeout_ms:
+            yield (
+                "headrace.relinquish.timeout.ms",
+                f"It must be less than rebalance.timeout.ms ({self.rebalance_timeout_ms}), after which the group goes on without the worker.",
+            )
         if self.connect_protocol.lower() == _EAGER:
             yield (
                 "connect.protocol",
                 "eager stops all connectors whenever a worker comes or goes, and is not supported; set compatible or sessioned.",
+            )
+
+    def _signature_problems(self) -> Iterator[Problem]:
+        algorithm, bits = self.inter_worker_key_generation_algorithm, self.inter_worker_key_size
+        problem = None if bits is None else key_size_problem(algorithm, bits)
+        if problem is not None:
+            yield (
+                "inter.worker.key.size",
+                f"Unable to create key generator with algorithm {algorithm} and key size {bits}: {problem}",
+            )
+        if self.inter_worker_signature_algorithm not in self.inter_worker_verification_algorithms:
+            yield (
+                "inter.worker.signature.algorithm",
+                (
+                    f"Invalid value {self.inter_worker_signature_algorithm} for configuration inter.worker.signature.algorithm: "
+                    "Signature algorithm must be present in inter.worker.verification.algorithms list"
+                ),
             )
 
     @property

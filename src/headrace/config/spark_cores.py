@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 
 # As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
 _LOCAL = re.compile(r"local(?:\[([0-9]+|\*)(?:\s*,\s*[0-9]+)?\])?")
+_ADDRESS = re.compile(r"(?:spark|sc)://(\[[^]]*\]|[^:/;,]*)")
 _CLUSTER = re.compile(
     r"local-cluster\[\s*[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+\s*\]|yarn|(?:spark|k8s)://.*"
 )
@@ -46,6 +48,23 @@ def shortage(master: str, *, slots: int, machine: int | None) -> str | None:
         f"{master.strip()} runs {cores} {tasks} at once{where}, fewer than headrace.slots says ({slots}): "
         f"make it local[{slots}]{lower}."
     )
+
+
+def is_elsewhere(place: str) -> bool:
+    """Whether tasks of this master or remote may run on another machine than the worker. Pure."""
+    place = place.strip()
+    if place == "yarn" or place.startswith("k8s://"):
+        return True
+    found = _ADDRESS.match(place)
+    return found is not None and not is_loopback(found[1])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether *host* means the machine itself; a name that would have to be looked up does not. Pure."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def machine_cores() -> int:

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from headrace.config.providers import provider_problems
-from headrace.config.spark_cores import machine_cores, master_problem, shortage
+from headrace.config.spark_cores import (
+    is_elsewhere,
+    is_loopback,
+    machine_cores,
+    master_problem,
+    shortage,
+)
 from headrace.config.unknown_keys import (
     DISTRIBUTED_TOPICS,
     REST_KEYS,
@@ -302,6 +308,7 @@ class WorkerSettings(Config):
 
 
 Role = Literal["key", "value", "header"]
+_ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "[::]"})  # noqa: S104 (refused)
 _DISTRIBUTED: Final = frozenset(DISTRIBUTED_TOPICS)
 
 
@@ -326,6 +333,7 @@ class WorkerConfig(WorkerSettings):
         if self.spark_master and self.spark_remote:
             yield "spark.remote", "Set spark.master or spark.remote, not both."
         yield from self._slot_problems()
+        yield from self._channel_problems()
         yield from self._timing_problems()
 
     def _slot_problems(self) -> Iterator[Problem]:
@@ -340,6 +348,21 @@ class WorkerConfig(WorkerSettings):
             problem = shortage(place or "", slots=self.slots, machine=machine_cores())
             if problem:
                 yield key, problem
+
+    def _channel_problems(self) -> Iterator[Problem]:
+        host, _, _ = self.channel_listener.rpartition(":")
+        for key, place in (
+            ("spark.master", self.spark_master),
+            ("spark.remote", self.spark_remote),
+        ):
+            if place and is_elsewhere(place) and (is_loopback(host) or host in _ANY_ADDRESS):
+                yield (
+                    "headrace.channel.listener",
+                    (
+                        f"With {key}={place} tasks run on other machines, which cannot reach the worker at {host}: set it to a name or an address "
+                        "of this machine that they know, as host:port."
+                    ),
+                )
 
     def _timing_problems(self) -> Iterator[Problem]:
         timeout = transaction_timeout_ms(self.client("producer"))

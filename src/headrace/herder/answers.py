@@ -213,6 +213,33 @@ class WorkerHealth:
     message: str
 
 
+class WorkerState(StrEnum):
+    """What a worker of a group takes: connectors, or none."""
+
+    ACTIVE = "ACTIVE"
+    LEAVING = "LEAVING"
+    """Hands its connectors over, or has done so, and takes none (KIP-995)."""
+    ARRIVING = "ARRIVING"
+    """Takes none until its Spark has started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInfo:
+    """A worker of a group, with the *connectors* that it runs, sorted.
+
+    *id* is its name in statuses. Others reach it at *url*, which is empty for a worker that stands alone. *version* is headrace's, empty
+    if unknown. It runs up to *slots* tasks at once.
+    """
+
+    id: str
+    url: str
+    version: str
+    slots: int
+    is_leader: bool
+    state: WorkerState
+    connectors: Sequence[str]
+
+
 def value_text(value: object, kind: SettingType) -> str | None:
     """*value*, of the type *kind*, as text: lists with commas, passwords hidden; ``None`` if there is none.
 

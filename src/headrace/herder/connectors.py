@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -11,7 +11,8 @@ from typing import Final, TypeVar
 from headrace.herder.answers import ConfigInfos, Created, TargetState
 from headrace.herder.config_masking import Passwords
 from headrace.herder.coordination import Coordination, HerderParts
-from headrace.herder.errors import AlreadyExistsError, refusal
+from headrace.herder.errors import AlreadyExistsError, BadRequestError, ConflictError, refusal
+from headrace.herder.leader_requests import digest
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
 from headrace.herder.requests import CreateRequest, named
@@ -21,6 +22,10 @@ from headrace.storage.protocols import StoredConnector
 Answer = TypeVar("Answer")
 
 UNKNOWN: Final = "Unknown connector {}"
+_OF_STOPPED: Final = "Cannot submit non-empty set of task configs for stopped connector {}"
+_OF_EARLIER: Final = (
+    "The tasks of connector {} were made from a configuration that it does not have any more."
+)
 
 
 def patched(config: Config, changes: Config) -> dict[str, str | None]:
@@ -151,7 +156,7 @@ class ConnectorRequests:
             return ended
 
         ended = self._ask(name, f"deleting connector {name}", act)
-        self._reconciler.await_end(name, ended, "It is deleted")
+        self._coordination.await_end(name, ended, "It is deleted")
 
     def want(self, name: str, target: TargetState) -> None:
         """Pause, resume or stop."""
@@ -159,10 +164,30 @@ class ConnectorRequests:
         def act() -> None:
             before = self._queries.stored(name, unknown=UNKNOWN)
             stored = replace(before, target_state=target.value)
+            if target is TargetState.STOPPED:
+                self._local.configs.put_task_configs(name, ())
             self._local.configs.put_connector(stored)
             self._coordination.stored(stored, again=False)
 
         self._ask(name, f"writing the target state of connector {name} to {self._local.place}", act)
+
+    def put_tasks(
+        self, name: str, configs: Sequence[Mapping[str, str]], *, made_from: str | None
+    ) -> None:
+        """Store the tasks of a connector, which its run has found, if this worker may.
+
+        Raises ``ConflictError`` when they were not *made_from* its present configuration, whose digest that is.
+        """
+
+        def act() -> None:
+            stored = self._queries.stored(name)
+            if configs and stored.target_state == TargetState.STOPPED:
+                raise BadRequestError(_OF_STOPPED.format(name))
+            if made_from not in (None, digest(stored.config)):
+                raise ConflictError(_OF_EARLIER.format(name))
+            self._local.configs.put_task_configs(name, configs)
+
+        self._ask(None, None, act)
 
     def run_stored(self, stored: StoredConnector) -> None:
         """Start a connector that has just been stored, where it is to run; called on the herder's thread."""
@@ -186,7 +211,7 @@ class ConnectorRequests:
     def _replace(self, stored: StoredConnector) -> Created:
         return replace(self._store(stored), is_new=False)
 
-    def _ask(self, name: str, stage: str, act: Callable[[], Answer]) -> Answer:
+    def _ask(self, name: str | None, stage: str | None, act: Callable[[], Answer]) -> Answer:
         def led() -> Answer:
             self._coordination.require_leader()
             return act()

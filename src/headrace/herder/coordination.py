@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from headrace.herder.answers import WorkerInfo
+from headrace.herder.errors import ElsewhereError
+from headrace.herder.leader_requests import InternalRequest
 from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import RequestQueue, Stages
 from headrace.herder.services import KafkaReadiness, KafkaServices, LocalServices
@@ -59,8 +63,21 @@ class Coordination(Protocol):
         ...
 
     @property
+    def is_to_end(self) -> bool:
+        """Whether the worker was asked to end; its owner looks again and again."""
+        ...
+
+    @property
     def problem(self) -> str | None:
         """What keeps this worker from being trusted with changes, for its health; ``None`` while all is well."""
+        ...
+
+    def require_owner(self, name: str) -> None:
+        """Return if the connector, which is stored, is this worker's to run; on the herder's thread.
+
+        Raises :class:`~headrace.herder.errors.ElsewhereError` where another worker has to be asked, and
+        :class:`~headrace.herder.errors.ConflictError` while none runs it.
+        """
         ...
 
     def require_leader(self) -> None:
@@ -86,22 +103,58 @@ class Coordination(Protocol):
         """The connector has just been deleted; on the herder's thread."""
         ...
 
+    def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
+        """Return when the connector's run here has *ended*, as the reconciler promised, and nothing of it runs on another worker.
+
+        Called after its target state has become one in which nothing runs. Waits, so any thread but the herder's may call it. Raises
+        ``ServerError``, whose sentence *outcome* begins, when that takes too long.
+        """
+        ...
+
+    def await_quiet(self, name: str) -> None:
+        """As :meth:`await_end`, of this worker alone, on behalf of the leader: what that has written is read first."""
+        ...
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """Raise ``RequestError`` unless the *body* of a request comes from another worker of the group, as its headers prove."""
+        ...
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """See :class:`~headrace.herder.protocol.Herder`, here and below."""
+        ...
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Have a worker hand over what it runs."""
+        ...
+
+    def rejoin(self, worker: str) -> None:
+        """Have it take connectors again."""
+        ...
+
+    def send(self, elsewhere: ElsewhereError, request: InternalRequest) -> None:
+        """Have the worker that *elsewhere* names do what this one may not, and see what it has written; on a run's thread.
+
+        Raises :class:`~headrace.herder.errors.RequestError` as that worker does.
+        """
+        ...
+
 
 Coordinate: TypeAlias = Callable[[HerderParts], Coordination]
 """Makes the coordination of a herder, which has not begun."""
 
 
-def settle_changes(local: LocalServices, kafka: KafkaServices) -> None:
+def settle_changes(local: LocalServices, kafka: KafkaServices, *, only: str | None = None) -> None:
     """Finish the changes of offsets that another process has begun, and abandon those that had not got so far.
 
-    Called by who may change the cluster, before it changes anything. One that cannot be finished now is logged; the connector's
+    Called by who may change the cluster, before it changes anything, or for *only* one connector, which the caller holds. One that cannot be finished now is logged; the connector's
     next start tries it again.
     """
 
     def run_spec(stored: StoredConnector) -> RunSpec:
         return local.validator.run_spec(local.validator.resolved(stored.config))
 
-    for name, error in kafka.changes.recover(run_spec).items():
+    connectors = local.configs.connectors()
+    for name, error in kafka.changes.recover(connectors, run_spec, only=only).items():
         _log.error(
             "An interrupted change of the offsets of connector %s could not be finished; its next start retries it: %s",
             name,

@@ -6,24 +6,37 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Final, TypeVar
 
 from headrace.connect.errors import ConnectError, RetriableError
-from headrace.herder.answers import TargetState
+from headrace.herder.answers import State, TargetState, WorkerInfo, WorkerState
 from headrace.herder.coordination import HerderParts, settle_changes
-from headrace.herder.errors import NO_LEADER, ConflictError, ElsewhereError, ServerError
-from headrace.herder.group_protocol import (
-    Assignment,
-    GroupFormatError,
+from headrace.herder.errors import (
+    NO_LEADER,
+    ConflictError,
+    ElsewhereError,
+    NotFoundError,
+    RequestError,
+    ServerError,
 )
-from headrace.herder.leadership import GroupSettings, GroupStorage, Leadership
+from headrace.herder.group_protocol import Assignment, GroupFormatError, MemberFlag, MemberNotes
+from headrace.herder.leader_requests import InternalRequest, SignedPeers, quiet_request
+from headrace.herder.leadership import (
+    GroupMember,
+    GroupSettings,
+    GroupStorage,
+    Leadership,
+    worker_name,
+)
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
-from headrace.kafka.deadline import Clock, Reminder
-from headrace.kafka.membership import GroupMembership, GroupRole
+from headrace.kafka.deadline import Clock, Deadline, Reminder
+from headrace.kafka.membership import GroupMembership, GroupRole, Joined
+from headrace.observe.events import EventListener, Rebalanced, Rebalancing
 from headrace.observe.log_format import in_log_context
+from headrace.offsets.connector_stores import NamedConnector
 from headrace.runtime.runs import LEAVE_SECONDS
 from headrace.storage.protocols import StoredConnector
 
@@ -34,13 +47,15 @@ _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 300.0
+_SETTLE_SECONDS: Final = 30.0
 
 
 class Distributed:
     """A :class:`~headrace.herder.coordination.Coordination`, with a thread of its own that joins the group and follows its topics.
 
     *storage* is asked for once Kafka has been reached. *member* makes the membership, which has not joined, from what it asks and the
-    function that wakes this one. *check* raises ``ConfigError`` when the topics lose data; it is called every five minutes.
+    function that wakes this one. *peers* are the other workers, as this one asks them. *check* raises ``ConfigError`` when the topics
+    lose data; it is called every five minutes.
     """
 
     def __init__(
@@ -50,9 +65,11 @@ class Distributed:
         storage: Callable[[], GroupStorage],
         member: Callable[[GroupRole, Callable[[], None]], GroupMembership],
         *,
+        peers: SignedPeers,
         check: Callable[[], None] = lambda: None,
         clock: Clock = time.monotonic,
     ) -> None:
+        self._peers = peers
         self._check = check
         self._parts = parts
         self._settings = settings
@@ -66,6 +83,9 @@ class Distributed:
         self._is_ready = threading.Event()
         self._is_open = threading.Event()
         self._is_closed = False
+        self._is_to_end = False
+        self._joins_since: float | None = None
+        self._flags_guard = threading.Lock()
         self._kafka: KafkaServices | None = None
         self._is_leading = False
         self._join_at: float | None = None
@@ -73,6 +93,9 @@ class Distributed:
         self._reminder, self._noted = Reminder(), ""
         self._problem: ConnectError | None = None
         self._config_offset = -1
+        self._settle_at = clock() + _SETTLE_SECONDS
+        self._settling: Future[None] | None = None
+        self._shown_unplaced = frozenset[str]()
         # Connectors as they were when they were last started or changed here. Used by the herder's thread.
         self._seen: dict[str, StoredConnector] = {}
         self._heard: Future[None] | None = None
@@ -95,7 +118,7 @@ class Distributed:
         """Its start is not tried again."""
 
     def close(self) -> None:
-        """Leave the group, after what runs here has ended within its grace."""
+        """Leave the group, after others have taken over what runs here, or it has ended within its grace. May be called again."""
         self._is_closed = True
         self._is_ready.set()
         self._woken.set()
@@ -108,8 +131,18 @@ class Distributed:
         return self._is_open.is_set()
 
     @property
+    def is_to_end(self) -> bool:
+        """Whether it was asked to hand over and end."""
+        return self._is_to_end
+
+    @property
     def problem(self) -> str | None:
-        """What is wrong with the topics that the group shares, which no waiting resolves; looked at again every five minutes."""
+        """What is wrong with the topics that the group shares, which is looked at again every five minutes, or with its leader."""
+        if self._leadership.follows_stranger:
+            return (
+                f"A worker of Kafka Connect leads the group {self._settings.group!r} ({self._leadership.leader_url}). This worker goes on with what it "
+                "has, and takes nothing from it: stop the workers of Kafka Connect."
+            )
         return None if self._problem is None else str(self._problem)
 
     @property
@@ -136,6 +169,21 @@ class Distributed:
         """Whether the connector is assigned to this worker."""
         return name in self._leadership.owned
 
+    def require_owner(self, name: str) -> None:
+        """Return if the connector is assigned to this worker.
+
+        Raises ``ElsewhereError`` where another one has it or knows who has, and ``ConflictError`` while none has.
+        """
+        if self.has(name):
+            return
+        leadership = self._leadership
+        if not leadership.leads:
+            self.require_leader()
+        url = leadership.owner_url(name)
+        if url in (None, self._settings.url):
+            raise ConflictError(NO_LEADER)
+        raise ElsewhereError(f"Only the worker that runs connector {name} can do this.", url=url)
+
     def require_leader(self) -> None:
         """Return if this worker leads the group, and its membership holds.
 
@@ -146,6 +194,9 @@ class Distributed:
             raise ServerError(
                 f"Nothing is changed while the group's topics are not right. {self._problem}"
             )
+        self._require_lead()
+
+    def _require_lead(self) -> None:
         leader = self._leadership.leader_url
         if leader is not None and not self._leadership.leads:
             raise ElsewhereError(
@@ -159,18 +210,111 @@ class Distributed:
         self._storage().refresh()
 
     def stored(self, connector: StoredConnector, *, again: bool) -> None:
-        """Start or change it if it is here; else have it assigned."""
+        """Start or change it if it is here; others follow the config topic, and a new one is assigned soon."""
         if self.has(connector.name):
             self._want(connector, again=again)
-        else:
-            self._membership.request_join()
+        self._woken.set()
 
     def deleted(self, name: str) -> None:
-        """End it if it is here, and divide the work again."""
+        """End it if it is here; others follow the config topic, and the work is divided again soon."""
         self._seen.pop(name, None)
         if self.has(name):
             self._parts.reconciler.want(name, None)
-        self._membership.request_join()
+        self._woken.set()
+
+    def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
+        """Wait for the run here, or ask the worker that has the connector."""
+        self._parts.reconciler.await_end(name, ended, outcome)
+        url = self._leadership.owner_url(name)
+        if url in (None, self._settings.url):
+            return
+        try:
+            self._peers.ask(url, quiet_request(name))
+        except RequestError as error:
+            raise ServerError(
+                f"{outcome}, but the worker at {url}, which has connector {name}, does not say that nothing of it runs any more: {error}"
+            ) from error
+
+    def await_quiet(self, name: str) -> None:
+        """Read to the end of the config topic, and end what is not to run any more."""
+        self.catch_up()
+
+        def act() -> Future[None]:
+            self._compare_one(name)
+            return self._parts.reconciler.quiet(name)
+
+        ended = self._parts.queue.ask(f"waiting for the tasks of connector {name} to end", act)
+        self._parts.reconciler.await_end(name, ended, "It is to end")
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """With the key in the config topic."""
+        self._peers.verify(body, signature, algorithm)
+
+    def send(self, elsewhere: ElsewhereError, request: InternalRequest) -> None:
+        """Have it done there."""
+        self._peers.ask(elsewhere.url, request)
+        self.catch_up()
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """The group as its leader knows it since the work was last divided."""
+        self._require_lead()
+        return sorted(map(self._info, self._leadership.members), key=lambda each: each.id)
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Hand over what runs here, now or as the first thing at its end; raises ``ElsewhereError`` where another worker is meant."""
+        self._require_named(worker)
+        if stay:
+            self._set_flag(MemberFlag.LEAVING, is_set=True)
+        else:
+            self._is_to_end = True
+
+    def rejoin(self, worker: str) -> None:
+        """Take connectors again; raises ``ElsewhereError`` where another worker is meant."""
+        self._require_named(worker)
+        self._set_flag(MemberFlag.LEAVING, is_set=False)
+
+    def arrives(self) -> None:
+        """Take no connectors until :meth:`has_arrived`; called before ``begin``."""
+        self._leadership.flags |= MemberFlag.TAKES_NOTHING
+
+    def has_arrived(self) -> None:
+        """Take connectors from now on; any thread may call."""
+        self._set_flag(MemberFlag.TAKES_NOTHING, is_set=False)
+
+    def _require_named(self, worker: str) -> None:
+        if worker == worker_name(self._settings.url):
+            return
+        self._require_lead()
+        found = {worker_name(each.url): each.url for each in self._leadership.members}
+        if worker not in found:
+            raise NotFoundError(
+                f"The group {self._settings.group!r} has no worker {worker}, only {', '.join(sorted(found))}."
+            )
+        raise ElsewhereError(f"Only worker {worker} itself can do this.", url=found[worker])
+
+    def _info(self, member: GroupMember) -> WorkerInfo:
+        notes = member.notes or MemberNotes()
+        state = WorkerState.ACTIVE
+        if notes.flags & MemberFlag.LEAVING:
+            state = WorkerState.LEAVING
+        elif notes.flags & MemberFlag.TAKES_NOTHING:
+            state = WorkerState.ARRIVING
+        return WorkerInfo(
+            id=worker_name(member.url),
+            url=member.url,
+            version=notes.version,
+            slots=notes.slots,
+            is_leader=member.url == self._leadership.leader_url,
+            state=state,
+            connectors=sorted(member.connectors),
+        )
+
+    def _set_flag(self, flag: MemberFlag, *, is_set: bool) -> None:
+        with self._flags_guard:
+            before = self._leadership.flags
+            self._leadership.flags = before | flag if is_set else before & ~flag
+        if bool(before & flag) is not is_set:
+            self._membership.request_join()
 
     # -- its thread -------------------------------------------------------------------------------------
 
@@ -181,6 +325,7 @@ class Distributed:
                 self._kafka = parts.opening()
             while not self._is_closed:
                 self._try(self._turn)
+            self._hand_over()
         except Exception as error:  # noqa: BLE001 (requests that wait for Kafka raise it, and the worker ends)
             parts.kafka_readiness.refuse(error)
         self._leave()
@@ -221,6 +366,10 @@ class Distributed:
         self._follow()
 
     def _join(self) -> None:
+        assert self._kafka is not None
+        if self._joins_since is None:
+            self._joins_since = self._clock()
+            self._kafka.services.emit(Rebalancing())
         joined = self._membership.join(_JOIN_SECONDS)
         if joined is None:
             return
@@ -233,10 +382,23 @@ class Distributed:
             self._is_leading = self._is_leading and self._leadership.leads
             if self._is_in_force(assignment):
                 self._apply()
+                self._note_rebalance(joined, self._kafka.services.emit)
         except BaseException:
             # What was not applied is assigned once more.
             self._membership.request_join()
             raise
+
+    def _note_rebalance(self, joined: Joined, emit: EventListener) -> None:
+        since, self._joins_since = self._joins_since, None
+        assert since is not None
+        emit(
+            Rebalanced(
+                generation=joined.generation,
+                leader=self._leadership.leader_url or "",
+                protocol=joined.protocol,
+                seconds=self._clock() - since,
+            )
+        )
 
     def _end_all(self) -> None:
         """The group takes this worker for someone new, who has nothing: what it had may be another worker's by now."""
@@ -254,6 +416,7 @@ class Distributed:
         storage = self._storage()
         if assignment.error or assignment.config_offset > storage.config_offset:
             storage.refresh()
+        self._leadership.refuse_taken_url()
         if assignment.error:
             self._membership.request_join()
         return not assignment.error
@@ -267,14 +430,21 @@ class Distributed:
         if not self.is_open:
             self._open()
         self._give_up(self._leadership.owned & assignment.revoked.keys())
+        if self._is_leading:
+            self._ask(self._show_unplaced)
         added = frozenset(assignment.assigned) - self._leadership.owned
+        if self._leadership.follows_stranger:
+            added = frozenset[str]()
         self._leadership.take(added)
         for name in sorted(added):
-            # Behind a request that holds its name, such as its creation with offsets.
-            starting = self._parts.queue.submit(None, partial(self._start, name), connector=name)
-            starting.add_done_callback(partial(_log_failure, name))
+            self._submit_start(name)
         if assignment.delay_ms:
             self._join_at = self._clock() + assignment.delay_ms / 1e3
+
+    def _submit_start(self, name: str) -> None:
+        # Behind a request that holds its name, such as its creation with offsets.
+        starting = self._parts.queue.submit(None, partial(self._start, name), connector=name)
+        starting.add_done_callback(partial(_log_failure, name))
 
     def _open(self) -> None:
         """Answer requests, and let connectors run."""
@@ -290,12 +460,24 @@ class Distributed:
         if self._leadership.leads and not self._is_leading:
             assert self._kafka is not None
             _log.info("This worker leads the group %r", self._settings.group)
-            storage = self._storage()
-            storage.take_lead()
-            storage.refresh()
-            settle_changes(self._parts.local, self._kafka)
-            self._ask(self._forget_ghosts)
+            self._alive_during(partial(self._begin_to_lead, self._kafka))
             self._is_leading = True
+
+    def _begin_to_lead(self, kafka: KafkaServices) -> None:
+        storage = self._storage()
+        storage.take_lead()
+        storage.refresh()
+        settle_changes(self._parts.local, kafka)
+        self._ask(self._forget_ghosts)
+        self._peers.renew_key()
+
+    def _alive_during(self, act: Callable[[], None]) -> None:
+        """Do *act*, which may take longer than a rebalance may, without losing the membership for it."""
+        with ThreadPoolExecutor(1, thread_name_prefix="headrace-leading") as thread:
+            acting = thread.submit(in_log_context(act))
+            while wait([acting], timeout=_RETRY_SECONDS).not_done:
+                self._keep_alive()
+            acting.result()
 
     def _forget_ghosts(self) -> None:
         local = self._parts.local
@@ -303,9 +485,22 @@ class Distributed:
         for name in set(local.statuses.connectors()) - local.configs.connectors().keys():
             statuses.forget(name)
 
+    def _show_unplaced(self) -> None:
+        """Say of connectors that fit nowhere why they do not run."""
+        statuses = HerderStatuses(self._parts.local)
+        for name in self._leadership.unplaced - self._shown_unplaced:
+            tasks = len(self._parts.local.configs.task_configs(name))
+            sentence = (
+                f"All {tasks} tasks of connector {name} have to run at once, and no worker of the group has as many slots. "
+                "Raise headrace.slots of one, or lower tasks.max."
+            )
+            _log.warning("%s", sentence)
+            statuses.put(name, State.UNASSIGNED, trace=sentence)
+        self._shown_unplaced = self._leadership.unplaced
+
     def _start(self, name: str) -> None:
         connector = self._parts.local.configs.connector(name)
-        if connector is not None and self.has(name):
+        if connector is not None and self.has(name) and name not in self._seen:
             self._want(connector, again=False)
 
     def _want(self, connector: StoredConnector, *, again: bool) -> None:
@@ -331,6 +526,9 @@ class Distributed:
         # Its states are written before someone else writes others.
         self._storage().flush()
         self._leadership.lose(names)
+        if self._kafka is not None:
+            for name in names:
+                self._kafka.services.offsets.keep_only(NamedConnector(name=name))
 
     def _keep_alive(self) -> None:
         try:
@@ -354,14 +552,54 @@ class Distributed:
             self._parts.queue.post(self._compare)
             if self._leadership.must_divide_again():
                 self._membership.request_join()
+        if self._is_leading:
+            self._peers.renew_key()
+            self._settle_left()
         if storage.failure is not None:
             raise storage.failure
 
     def _compare(self) -> None:
-        for name, seen in list(self._seen.items()):
-            now = self._parts.local.configs.connector(name)
-            if now is not None and now != seen:
-                self._want(now, again=now.config != seen.config)
+        for name in self._leadership.owned:
+            self._compare_one(name)
+
+    def _compare_one(self, name: str) -> None:
+        now, seen = self._parts.local.configs.connector(name), self._seen.get(name)
+        if seen is None:
+            if now is not None and self.has(name):
+                self._submit_start(name)
+        elif now is None:
+            self.deleted(name)
+        elif now != seen:
+            self._want(now, again=now.config != seen.config)
+
+    def _settle_left(self) -> None:
+        """Finish changes of offsets that failed and could not be undone then: no connector with such a change starts."""
+        if self._clock() < self._settle_at or not (self._settling is None or self._settling.done()):
+            return
+        self._settle_at = self._clock() + _SETTLE_SECONDS
+        self._settling = Future[None]()
+        threading.Thread(
+            target=in_log_context(self._settle),
+            args=(self._settling,),
+            name="headrace-settling",
+            daemon=True,
+        ).start()
+
+    def _settle(self, settling: Future[None]) -> None:
+        assert self._kafka is not None
+        try:
+            for name in self._kafka.changes.open_changes():
+                # Not while a request is at it.
+                self._parts.queue.hold(name, f"settling the offsets of connector {name}")
+                try:
+                    self.require_leader()
+                    settle_changes(self._parts.local, self._kafka, only=name)
+                finally:
+                    self._parts.queue.release(name)
+        except ConnectError as error:
+            _log.warning("Changes of offsets that are not finished are looked at later: %s", error)
+        finally:
+            settling.set_result(None)
 
     def _stay_alive(self) -> None:
         """Only while the herder's thread answers: a worker that is stuck is to lose its membership."""
@@ -381,6 +619,17 @@ class Distributed:
     def _rest(self, seconds: float) -> None:
         self._woken.wait(seconds)
         self._woken.clear()
+
+    def _hand_over(self) -> None:
+        """Have others take over what runs here before this worker leaves, rather than after the group has missed it (KIP-995)."""
+        leadership = self._leadership
+        is_alone = leadership.leads and len(leadership.members) <= 1
+        if is_alone or not (leadership.owned and self.holds()):
+            return
+        self._set_flag(MemberFlag.LEAVING, is_set=True)
+        deadline = Deadline.after(self._settings.hand_over, self._clock)
+        while leadership.owned and not deadline.expired:
+            self._try(self._turn)
 
     def _leave(self) -> None:
         try:

@@ -62,6 +62,31 @@ class ServerError(RequestError):
     status = 500
 
 
+class UnavailableError(RequestError):
+    """The worker is still starting; the request may succeed later."""
+
+    status = 503
+
+
+_BY_STATUS: Final = {
+    each.status: each
+    for each in (
+        BadRequestError,
+        ForbiddenError,
+        NotFoundError,
+        ConflictError,
+        ServerError,
+        UnavailableError,
+    )
+}
+
+
+def error_of(status: int, message: str) -> RequestError:
+    """The error that another worker has answered with *status*, which is 400 or more. Pure."""
+    other = ServerError if status >= ServerError.status else BadRequestError
+    return _BY_STATUS.get(status, other)(message)
+
+
 _LAST = (
     "You can also find the above list of errors at the endpoint "
     "`/connector-plugins/{connectorType}/config/validate`"

@@ -6,8 +6,10 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
+from urllib.parse import urlsplit
 
 from headrace import __version__
+from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.connect.errors import ConnectError, TaskFailedError
 from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
 from headrace.herder.coordination import HerderParts
@@ -31,6 +33,15 @@ _log = logging.getLogger(__name__)
 # The connector itself, among the numbers of its tasks.
 _ITSELF: Final = -1
 _BEHIND: Final = 1
+# Not among Kafka Connect's, and sent to workers of headrace alone.
+_URL_IS_TAKEN: Final = 2
+# Seven tenths of what a broker takes as one record by default.
+_LARGE_BYTES: Final = 734_000
+
+
+def worker_name(url: str) -> str:
+    """The id of the worker that others reach at *url*, as statuses have it. Pure."""
+    return urlsplit(url).netloc
 
 
 class GroupStorage(Protocol):
@@ -65,12 +76,33 @@ class GroupStorage(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:
-    """What a worker says when it joins *group*: its *url*, with a slash at the end, and how many tasks it runs at once."""
+    """What a worker says when it joins *group*: its *url*, with a slash at the end, and how many tasks it runs at once.
+
+    *max_delay_ms* is ``scheduled.rebalance.max.delay.ms``; *hand_over* is how long its connectors may take to be taken over when it
+    leaves, in seconds.
+    """
 
     group: str
     url: str
     slots: int
     max_delay_ms: int
+    hand_over: float = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """A member of a generation, as its leader knows it: at *url*, with the *connectors* that it has or is given.
+
+    *notes* are ``None`` for a worker of Kafka Connect.
+    """
+
+    url: str
+    connectors: frozenset[str]
+    notes: MemberNotes | None
+
+    def has_flag(self, flag: MemberFlag) -> bool:
+        """Whether it has said so."""
+        return self.notes is not None and bool(self.notes.flags & flag)
 
 
 class Leadership:
@@ -94,6 +126,7 @@ class Leadership:
         self._storage = storage
         self._clock = clock
         self._memory = AssignorMemory()
+        self._polled: dict[str, bool] = {}
         self._divided = frozenset[str]()
         self._strangers: Sequence[str] = ()
         self._assignment: Assignment | None = None
@@ -105,6 +138,12 @@ class Leadership:
         """The last one that was joined; -1 before."""
         self.leads = False
         """Whether this worker led that generation."""
+        self.flags = MemberFlag.UNDERSTANDS_LEAVING
+        """What this worker says of itself when it joins next; written by any thread."""
+        self.members: Sequence[GroupMember] = ()
+        """Those of the last generation that this worker has led."""
+        self.unplaced = frozenset[str]()
+        """The connectors whose tasks fit on no worker of that generation."""
 
     @property
     def has_joined(self) -> bool:
@@ -138,15 +177,32 @@ class Leadership:
         """These are not any more."""
         self.owned -= frozenset(names)
 
+    def owner_url(self, name: str) -> str | None:
+        """Where the worker answers that has the connector, or is given it, as the leader knows; ``None`` when none has."""
+        return next((each.url for each in self.members if name in each.connectors), None)
+
     def refuse_strangers(self) -> None:
         """Raise ``TaskFailedError`` when a member of the group is no worker of headrace."""
         found = self._strangers
-        if self._assignment is not None and not self._assignment.leader_understands_leaving:
-            found = [self._assignment.leader_url]
+        if self.follows_stranger:
+            found = [self.assignment.leader_url]
         if found:
             raise TaskFailedError(
                 f"The group {self._settings.group!r} has members that are workers of Kafka Connect ({', '.join(found)}). "
                 "Stop them first: headrace takes over their connectors, offsets and states as they are."
+            )
+
+    @property
+    def follows_stranger(self) -> bool:
+        """Whether a worker of Kafka Connect leads, which would hand out what only its own kind can run."""
+        return self._assignment is not None and not self._assignment.leader_understands_leaving
+
+    def refuse_taken_url(self) -> None:
+        """Raise ``TaskFailedError`` when another worker has told the group the same URL."""
+        if self._assignment is not None and self._assignment.error == _URL_IS_TAKEN:
+            raise TaskFailedError(
+                f"Another worker of the group {self._settings.group!r} says that it is at {self._settings.url}, too. Requests for one would reach "
+                "the other: give each worker its own rest.advertised.host.name and rest.advertised.port, or listeners."
             )
 
     def must_divide_again(self) -> bool:
@@ -180,7 +236,7 @@ class Leadership:
             config_offset=self._storage().config_offset,
             allocation=allocation,
             notes=MemberNotes(
-                flags=MemberFlag.UNDERSTANDS_LEAVING,
+                flags=self.flags,
                 generation=self.generation,
                 slots=self._settings.slots,
                 version=__version__,
@@ -200,6 +256,7 @@ class Leadership:
         offset = self._storage().config_offset
         newest = max(each.config_offset for each in found.values())
         own = found[leader]
+        refused = _with_taken_urls(found)
         if newest > offset:
             behind = Assignment(
                 version=version,
@@ -212,24 +269,48 @@ class Leadership:
             return dict.fromkeys(found, encoded_assignment(behind))
         self._strangers = sorted(each.url for each in found.values() if each.notes is None)
         configured = {
-            name: ConnectorLoad(tasks=len(self._local.configs.task_configs(name)))
-            for name in self._local.configs.connectors()
+            name: ConnectorLoad(
+                tasks=len(self._local.configs.task_configs(name)),
+                must_fit=self._is_polled(stored.config.get(CONNECTOR_CLASS) or ""),
+            )
+            for name, stored in self._local.configs.connectors().items()
         }
-        # A worker other than the leader has no way yet to have its tasks stored: it stands by, and leads when it is its turn. What it
-        # still has from an earlier turn would never run there.
         rebalance = Rebalance(
             generation=generation,
             last_generation=self.generation,
             now_ms=int(self._clock() * 1000),
             configured=configured,
-            members={each: _member(said, stands_by=each != leader) for each, said in found.items()},
+            members={each: _member(said) for each, said in found.items() if each not in refused},
             max_delay_ms=self._settings.max_delay_ms,
         )
         self._memory, answer = assign(self._memory, rebalance)
         self._divided = frozenset(configured)
-        return {
+        can_take = any(
+            not each.leaving and not each.takes_nothing for each in rebalance.members.values()
+        )
+        self.unplaced = answer.unplaced if can_take else frozenset()
+        self.members = [
+            GroupMember(
+                url=said.url,
+                connectors=rebalance.members[each].owned | answer.assigned[each],
+                notes=said.notes,
+            )
+            for each, said in found.items()
+            if each not in refused
+        ]
+        taken = Assignment(
+            version=version,
+            error=_URL_IS_TAKEN,
+            leader=leader,
+            leader_url=own.url,
+            config_offset=offset,
+            leader_understands_leaving=True,
+        )
+        answers = {
             each: encoded_assignment(
-                Assignment(
+                taken
+                if each in refused
+                else Assignment(
                     version=version,
                     leader=leader,
                     leader_url=own.url,
@@ -242,6 +323,45 @@ class Leadership:
             )
             for each in found
         }
+        self._warn_of_size(
+            sum(map(len, answers.values())) + sum(len(each.metadata) for each in members)
+        )
+        return answers
+
+    def _warn_of_size(self, size: int) -> None:
+        if size > _LARGE_BYTES:
+            _log.warning(
+                "What the workers of the group %r say when the work is divided has %d bytes. Kafka keeps it in one record, of at most 1 MiB "
+                "unless the brokers' message.max.bytes is raised; beyond that no worker can join. Use fewer connectors in one group, or "
+                "raise it.",
+                self._settings.group,
+                size,
+            )
+
+    def _is_polled(self, class_name: str) -> bool:
+        """Whether all tasks of such connectors run at once; of a class that is not here nothing is known."""
+        if class_name not in self._polled:
+            found = self._local.validator.is_polled(class_name)
+            if found is None:
+                # It may be installed later.
+                return False
+            self._polled[class_name] = found
+        return self._polled[class_name]
+
+
+def _with_taken_urls(said: Mapping[str, MemberMetadata]) -> frozenset[str]:
+    """Members that are new and say a URL that another one has. Those that were gone are not in the round any more."""
+    first: dict[str, str] = {}
+    by_age = sorted(
+        said, key=lambda each: ((said[each].notes or MemberNotes()).generation < 0, each)
+    )
+    for each in by_age:
+        first.setdefault(said[each].url, each)
+    return frozenset(
+        each
+        for each, one in said.items()
+        if first[one.url] != each and one.notes is not None and one.notes.generation < 0
+    )
 
 
 def _said_by(member: JoinedMember) -> MemberMetadata:
@@ -252,12 +372,12 @@ def _said_by(member: JoinedMember) -> MemberMetadata:
         return MemberMetadata(url=member.member_id, config_offset=0)
 
 
-def _member(said: MemberMetadata, *, stands_by: bool) -> Member:
+def _member(said: MemberMetadata) -> Member:
     assigned = {} if said.allocation is None else said.allocation.assigned
     notes = said.notes or MemberNotes()
     return Member(
         slots=notes.slots,
         owned=frozenset(assigned),
-        leaving=bool(notes.flags & MemberFlag.LEAVING) or (stands_by and said.notes is not None),
-        takes_nothing=said.notes is None,
+        leaving=bool(notes.flags & MemberFlag.LEAVING),
+        takes_nothing=said.notes is None or bool(notes.flags & MemberFlag.TAKES_NOTHING),
     )

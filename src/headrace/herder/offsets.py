@@ -174,7 +174,7 @@ class OffsetRequests:
     def _await_end(self, name: str, outcome: str) -> None:
         stage = f"waiting for the tasks of connector {name} to end"
         ended = self._queue.ask(stage, lambda: self._reconciler.quiet(name))
-        self._reconciler.await_end(name, ended, outcome)
+        self._coordination.await_end(name, ended, outcome)
 
     def _offsets_owner(self, stored: StoredConnector) -> OffsetsOwner:
         """The connector with the place of its offsets; only a configuration that may name another than the worker's is parsed."""

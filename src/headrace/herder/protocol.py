@@ -18,6 +18,7 @@ from headrace.herder.answers import (
     ServerInfo,
     TaskInfo,
     WorkerHealth,
+    WorkerInfo,
 )
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
 
@@ -111,6 +112,32 @@ class Herder(Protocol):
         """Restart one task."""
         ...
 
+    # -- between workers of a group (KIP-507) ------------------------------------------------------------
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """Return when another worker of the group has sent *body*, as its two headers must show; called before each of the following."""
+        ...
+
+    def put_tasks(
+        self, name: str, configs: Sequence[Mapping[str, str]], *, made_from: str | None
+    ) -> None:
+        """Store the configurations of the connector's tasks, which another worker has made; for the leader.
+
+        *made_from* is a digest of the connector's configuration that they were made from, if the other worker sends one.
+        """
+        ...
+
+    def put_task_count(self, name: str, count: int | None) -> None:
+        """Store the slot count of a generation that another worker is about to begin (KIP-618); for the leader.
+
+        *count* is ``None`` where the other worker sends none: as many as there are tasks.
+        """
+        ...
+
+    def await_quiet(self, name: str) -> None:
+        """Return when nothing of the connector runs on this worker; what runs may still have to be ended."""
+        ...
+
     # -- topics -----------------------------------------------------------------------------------------
 
     def topics(self, name: str) -> Sequence[str]:
@@ -164,4 +191,24 @@ class Herder(Protocol):
 
     def validate(self, plugin: str, config: Config) -> ConfigInfos:
         """The validation of *config*; problems are part of the answer, not errors."""
+        ...
+
+    # -- the group (KIP-995) ----------------------------------------------------------------------------
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """The workers of the group, by their ids; a worker that stands alone is its whole group."""
+        ...
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Have the worker with the id *worker* hand its connectors over to the others, and end; returns when that has been arranged.
+
+        With *stay* it does not end, and takes no connectors until :meth:`rejoin`. Raises ``NotFoundError`` for an unknown id.
+        """
+        ...
+
+    def rejoin(self, worker: str) -> None:
+        """Have the worker take connectors again, after :meth:`relinquish`; returns when that has been arranged.
+
+        Raises ``NotFoundError`` for an unknown id.
+        """
         ...

@@ -8,12 +8,13 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from headrace.config.providers import Resolution
 from headrace.connect.errors import ConnectorFencedError, RetriableError
 from headrace.herder.answers import State, TargetState
 from headrace.herder.config_masking import unresolved
-from headrace.herder.errors import ServerError
+from headrace.herder.errors import RequestError, ServerError
 from headrace.herder.lifecycle import (
     Act,
     Elsewhere,
@@ -34,15 +35,34 @@ from headrace.herder.statuses import HerderStatuses
 from headrace.observe.events import ConnectorFailed
 from headrace.observe.secret_masking import Secrets
 from headrace.runtime.runs import LEAVE_SECONDS, NewRun, Run
+from headrace.storage.protocols import StoredConnector
 
 _log = logging.getLogger(__name__)
 _STATE_SECONDS = 1.0
 
 
-class Reconciler:
-    """The lifecycle of every connector. The herder's thread owns it; runs post messages to the *queue*."""
+class TaskSet(NamedTuple):
+    """The tasks of a connector, with placeholders as they were submitted, and the connector that they were made from."""
 
-    def __init__(self, local: LocalServices, queue: RequestQueue, new_run: NewRun) -> None:
+    connector: StoredConnector
+    configs: Sequence[Mapping[str, str]]
+
+
+class Reconciler:
+    """The lifecycle of every connector. The herder's thread owns it; runs post messages to the *queue*.
+
+    *store_tasks* has the tasks of a run stored, and returns when they are; it is called on the run's thread.
+    """
+
+    def __init__(
+        self,
+        local: LocalServices,
+        queue: RequestQueue,
+        new_run: NewRun,
+        *,
+        store_tasks: Callable[[TaskSet], None],
+    ) -> None:
+        self.store_tasks = store_tasks
         self._local = local
         self._queue = queue
         self._new_run = new_run
@@ -170,12 +190,14 @@ class Reconciler:
             and self._lifecycles[name].phase in (Phase.RUNNING, Phase.FAILED)
         }
 
-    def has_tasks(self, watched: WatchedRun, configs: Sequence[Mapping[str, str]]) -> None:
-        """A run reports which tasks its connector has."""
+    def has_tasks(
+        self, watched: WatchedRun, configs: Sequence[Mapping[str, str]]
+    ) -> TaskSet | None:
+        """A run reports which tasks its connector has; returns them as they are stored, ``None`` from a run that is over."""
         lifecycle = self._lifecycles.get(watched.name)
         stored = self._local.configs.connector(watched.name)
         if lifecycle is None or stored is None or not watched.is_of(lifecycle):
-            return
+            return None
         shown = [
             unresolved(
                 each,
@@ -185,8 +207,13 @@ class Reconciler:
             )
             for each in configs
         ]
-        self._local.configs.put_task_configs(watched.name, shown)
-        self._local.statuses.forget(watched.name, from_task=len(shown))
+        return TaskSet(stored, shown)
+
+    def stored_tasks(self, watched: WatchedRun, tasks: int) -> None:
+        """The tasks of a run's connector are stored, so many."""
+        lifecycle = self._lifecycles.get(watched.name)
+        if lifecycle is not None and watched.is_of(lifecycle):
+            self._local.statuses.forget(watched.name, from_task=tasks)
 
     def has_begun(self, watched: WatchedRun) -> None:
         """The connector of a run has started, or waits for a temporary failure to end."""
@@ -392,8 +419,11 @@ class WatchedRun:
     def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
         """Return once they are stored; raises ``RetriableError`` when they cannot be."""
         try:
-            self.queue.ask(None, lambda: self.reconciler.has_tasks(self, configs))
-        except ServerError as error:
+            tasks = self.queue.ask(None, lambda: self.reconciler.has_tasks(self, configs))
+            if tasks is not None:
+                self.reconciler.store_tasks(tasks)
+                self.queue.ask(None, lambda: self.reconciler.stored_tasks(self, len(configs)))
+        except RequestError as error:
             raise RetriableError(
                 f"The tasks of connector {self.name} are not stored: {error}"
             ) from error

@@ -66,8 +66,8 @@ def _restarting(info: StateInfo) -> StateInfo:
 class RestartRequests:
     """Requests to restart a connector or a task. Any thread may call.
 
-    On the herder's thread, *require_leader* raises where another worker has to be asked, and *start_again* starts a new run of a
-    connector; see ``Coordination.require_leader`` and ``Reconciler.restart``.
+    On the herder's thread, *require_owner* raises where another worker has to be asked, and *start_again* starts a new run of a
+    connector; see ``Coordination.require_owner`` and ``Reconciler.restart``.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class RestartRequests:
         queue: RequestQueue,
         queries: ConnectorQueries,
         *,
-        require_leader: Callable[[], None],
+        require_owner: Callable[[str], None],
         start_again: Callable[[str, TargetState], Future[Exception | None]],
     ) -> None:
-        self._require_leader = require_leader
+        self._require_owner = require_owner
         self._local = local
         self._queue = queue
         self._queries = queries
@@ -94,8 +94,8 @@ class RestartRequests:
         has_flags = request.include_tasks or request.only_failed
 
         def act() -> tuple[ConnectorStatus, Future[Exception | None] | None]:
-            self._require_leader()
             stored = self._queries.stored(request.name, unknown=_UNKNOWN_ON_RESTART)
+            self._require_owner(request.name)
             plan = restart_plan(request, self._queries.status(request.name))
             if plan.is_empty:
                 return plan.status, None
@@ -118,8 +118,8 @@ class RestartRequests:
         """
 
         def act() -> None:
-            self._require_leader()
             stored = self._queries.stored(name, unknown=_UNKNOWN_ON_RESTART)
+            self._require_owner(name)
             if task >= 0 and stored.target_state == TargetState.STOPPED:
                 # Distributed mode's answer: a task without a worker has no leader there.
                 raise ConflictError(NO_LEADER)

@@ -46,6 +46,10 @@ class ConnectorValidator(Protocol):
         """Whether connectors of the class *name* may keep their offsets in a consumer group. Raises nothing."""
         ...
 
+    def is_polled(self, name: str) -> bool | None:
+        """Whether connectors of the class *name* need a slot for each of their tasks; ``None`` if it is unknown. Raises nothing."""
+        ...
+
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
         """The validation of *config*; *plugin* is the one in the request's path, if any.
 
@@ -75,7 +79,7 @@ class LocalServices:
     until the herder is told to give up. *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
     connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
     whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
-    *place* is where configurations are, in sentences.
+    *place* is where configurations are, in sentences, and *slots* how many tasks run at once.
     """
 
     configs: ConfigStore
@@ -92,6 +96,7 @@ class LocalServices:
     may_reset_topics: bool = True
     together: Callable[[], AbstractContextManager[None]] = nullcontext
     place: str = "the state file"
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

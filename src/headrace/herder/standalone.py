@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
+from concurrent.futures import Future
+from typing import Final
 
+from headrace import __version__
 from headrace.connect.errors import RetriableError
-from headrace.herder.answers import TargetState
+from headrace.herder.answers import TargetState, WorkerInfo, WorkerState
 from headrace.herder.coordination import HerderParts, settle_changes
+from headrace.herder.errors import BadRequestError, ElsewhereError, NotFoundError, ServerError
+from headrace.herder.leader_requests import InternalRequest
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.observe.log_format import in_log_context
 from headrace.runtime.backoff import Backoff
 from headrace.storage.protocols import StoredConnector
+
+_ALONE: Final = "This worker stands alone: no other one asks it anything."
 
 
 class Standalone:
@@ -61,9 +68,17 @@ class Standalone:
         return self._is_open.is_set()
 
     @property
+    def is_to_end(self) -> bool:
+        """No request asks for it."""
+        return False
+
+    @property
     def problem(self) -> str | None:
         """Nothing is shared."""
         return None
+
+    def require_owner(self, name: str) -> None:
+        """It is here."""
 
     def require_leader(self) -> None:
         """There is no one else."""
@@ -79,6 +94,54 @@ class Standalone:
     def deleted(self, name: str) -> None:
         """It was here."""
         self._parts.reconciler.want(name, None)
+
+    def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
+        """It was here."""
+        self._parts.reconciler.await_end(name, ended, outcome)
+
+    def await_quiet(self, name: str) -> None:
+        """No one asks."""
+        raise ServerError(_ALONE)
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """There is no one else."""
+        raise ServerError(_ALONE)
+
+    def send(self, elsewhere: ElsewhereError, request: InternalRequest) -> None:
+        """There is no one else."""
+        raise elsewhere
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """This worker alone."""
+        local = self._parts.local
+        alone = WorkerInfo(
+            id=local.worker_id,
+            url="",
+            version=__version__,
+            slots=local.slots,
+            is_leader=True,
+            state=WorkerState.ACTIVE,
+            connectors=sorted(local.configs.connectors()),
+        )
+        return [alone]
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Refuse, as no one could take over."""
+        self._refuse_others(worker)
+        raise BadRequestError(
+            f"Worker {worker} stands alone: no other one can take over its connectors. Pause or stop them, or end the worker."
+        )
+
+    def rejoin(self, worker: str) -> None:
+        """This worker has never left."""
+        self._refuse_others(worker)
+
+    def _refuse_others(self, worker: str) -> None:
+        known = self._parts.local.worker_id
+        if worker != known:
+            raise NotFoundError(
+                f"Unknown worker {worker}. There is only {known}, which stands alone."
+            )
 
     def _load(self) -> None:
         # Requests wait for this, so all writes share one transaction and wait for the disk only once.

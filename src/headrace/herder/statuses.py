@@ -51,7 +51,6 @@ class HerderStatuses:
 
     def stopped(self, name: str) -> None:
         """It is stopped, and has no tasks."""
-        self._local.configs.put_task_configs(name, ())
         self._local.statuses.forget(name, from_task=0)
         self.put(name, State.STOPPED)
 

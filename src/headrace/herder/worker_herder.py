@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from headrace import __version__
 from headrace.config.providers import Resolution
+from headrace.connect.errors import RetriableError
 from headrace.connect.setting import Setting
 from headrace.herder.answers import (
     ConfigInfos,
@@ -22,14 +23,16 @@ from headrace.herder.answers import (
     TargetState,
     TaskInfo,
     WorkerHealth,
+    WorkerInfo,
 )
 from headrace.herder.connectors import ConnectorRequests
 from headrace.herder.coordination import Coordinate, HerderParts
-from headrace.herder.errors import ServerError
+from headrace.herder.errors import ElsewhereError, RequestError, ServerError
+from headrace.herder.leader_requests import digest, task_count_request, tasks_request
 from headrace.herder.offsets import OffsetRequests
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
-from headrace.herder.reconciler import Reconciler
+from headrace.herder.reconciler import Reconciler, TaskSet
 from headrace.herder.reloads import LOOK_SECONDS, Reloads
 from headrace.herder.request_queue import RequestQueue, Stages
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
@@ -41,7 +44,7 @@ from headrace.offsets.connector_stores import NamedConnector
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.runs import NewRun, Run, RunWatcher, stop_all
 from headrace.runtime.services import RunSpec, Services
-from headrace.storage.protocols import StoredConnector
+from headrace.storage.protocols import StoredConnector, TaskCount
 
 _HEALTH_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
@@ -83,7 +86,9 @@ class WorkerHerder:
         self._kafka_readiness = KafkaReadiness()
         self._queue = RequestQueue(stages)
         self._queries = ConnectorQueries(local)
-        self._reconciler = Reconciler(local, self._queue, new_run)
+        self._reconciler = Reconciler(
+            local, self._queue, new_run, store_tasks=self._have_tasks_stored
+        )
         parts = HerderParts(
             local=local,
             opening=opening,
@@ -98,7 +103,7 @@ class WorkerHerder:
             local,
             self._queue,
             self._queries,
-            require_leader=self._coordination.require_leader,
+            require_owner=self._coordination.require_owner,
             start_again=self._reconciler.restart,
         )
         self._topics = TopicRequests(local)
@@ -175,6 +180,10 @@ class WorkerHerder:
         """Answer requests that wait for Kafka with an error. Called before REST is closed."""
         self._kafka_readiness.refuse(ServerError("Worker is shutting down"))
 
+    def leave(self) -> None:
+        """Leave the group, if this is a worker of one, after others have taken over what runs here. Called before REST is closed."""
+        self._coordination.close()
+
     def close(self) -> None:
         """End everything: requests first, then runs within their grace."""
         self._reloads.close()
@@ -197,6 +206,11 @@ class WorkerHerder:
     def delay(self) -> Exception | None:
         """Why Kafka was not reached in time, while it is tried again."""
         return self._kafka_readiness.delay
+
+    @property
+    def is_to_end(self) -> bool:
+        """Whether the process is to end, as a request has asked for."""
+        return self._coordination.is_to_end
 
     @property
     def is_open(self) -> bool:
@@ -311,6 +325,54 @@ class WorkerHerder:
         """Restart one task."""
         self._restarts.restart_task(name, task)
 
+    # -- between workers of a group ---------------------------------------------------------------------
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """Raise unless another worker of the group sends *body*."""
+        self._coordination.verify(body, signature, algorithm)
+
+    def put_tasks(
+        self, name: str, configs: Sequence[Mapping[str, str]], *, made_from: str | None
+    ) -> None:
+        """Store the tasks of a connector that another worker runs."""
+        self._connectors.put_tasks(name, configs, made_from=made_from)
+
+    def put_task_count(self, name: str, count: int | None) -> None:
+        """Store how many tasks of a connector that another worker runs may write; without *count*, all that it has."""
+        self._coordination.require_leader()
+        self._queries.stored(name)
+        configs = self._local.configs
+        slots = len(configs.task_configs(name)) if count is None else count
+        configs.put_task_count(name, TaskCount(slots=slots))
+
+    def await_quiet(self, name: str) -> None:
+        """Return when nothing of the connector runs on this worker."""
+        self._coordination.await_quiet(name)
+
+    def have_task_count_stored(self, name: str, count: TaskCount) -> None:
+        """Return when the worker that may has stored how many tasks of a connector may write; called on threads of runs and requests.
+
+        Raises :class:`~headrace.connect.errors.RetriableError` when it is not stored.
+        """
+        try:
+            try:
+                self._coordination.require_leader()
+                self._local.configs.put_task_count(name, count)
+            except ElsewhereError as elsewhere:
+                self._coordination.send(elsewhere, task_count_request(name, count.slots))
+        except RequestError as error:
+            raise RetriableError(
+                f"It is not stored how many tasks of connector {name} may write: {error}"
+            ) from error
+
+    def _have_tasks_stored(self, tasks: TaskSet) -> None:
+        name, made_from = tasks.connector.name, digest(tasks.connector.config)
+        try:
+            self.put_tasks(name, tasks.configs, made_from=made_from)
+        except ElsewhereError as elsewhere:
+            request = tasks_request(name, tasks.configs, made_from=made_from)
+            self._coordination.send(elsewhere, request)
+
     # -- topics and offsets -----------------------------------------------------------------------------
 
     def topics(self, name: str) -> Sequence[str]:
@@ -361,3 +423,17 @@ class WorkerHerder:
         """The validation of *config*."""
         tried = self._connectors.with_kept_passwords(config)
         return self._local.validator.validate(tried, plugin)
+
+    # -- the group --------------------------------------------------------------------------------------
+
+    def workers(self) -> Sequence[WorkerInfo]:
+        """The workers of the group."""
+        return self._coordination.workers()
+
+    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+        """Have the worker hand its connectors over, and end unless it is to *stay*."""
+        self._coordination.relinquish(worker, stay=stay)
+
+    def rejoin(self, worker: str) -> None:
+        """Have the worker take connectors again."""
+        self._coordination.rejoin(worker)

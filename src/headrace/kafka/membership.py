@@ -15,9 +15,16 @@ from functools import cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from kafka.coordinator import base
-from kafka.errors import KafkaError
+from kafka.errors import (
+    KafkaError,
+    NoError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+    for_code,
+)
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.group import (
+    HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
@@ -41,6 +48,9 @@ _MOST_BACKOFF_MS: Final = 1_000
 _CONNECT_SECONDS: Final = 10.0
 _CLOSE_SECONDS: Final = 5.0
 _NEVER: Final = float("-inf")
+# IllegalGeneration also says that the broker knows the member, but does not prolong its session: a round has ended whose answer has not
+# arrived, and a session after that the member is removed.
+_PROLONG_SESSION: Final = (NoError, RebalanceInProgressError)
 _ANSWERS: Final = (
     ApiVersionsResponse,
     FindCoordinatorResponse,
@@ -171,8 +181,8 @@ class GroupMembership:
     def holds(self) -> bool:
         """Whether no broker can have given this member up: what others may do with its work rests on that. Any thread may call.
 
-        A heartbeat that was sent within the session's time, less the time between two of them, was acknowledged; or a rebalance goes
-        on, in which the broker waits for this member. Neither counts while the network's thread does not run, as after a freeze.
+        A heartbeat that was sent within the session's time, less the time between two of them, was acknowledged, also during a
+        rebalance. That does not count while the network's thread does not run, as after a freeze.
         """
         found = self._coordinator
         return found is not None and found.holds()
@@ -215,6 +225,7 @@ class GroupMembership:
                 raise
             self._client = client
             network.call_soon_threadsafe(self._coordinator.tick)
+            network.call_soon_threadsafe(self._coordinator.beat_meanwhile)
         return self._coordinator
 
     def _translated(self, error: KafkaError) -> Exception:
@@ -264,16 +275,16 @@ class _Coordinator(_BaseCoordinator):
         self._patience = patience
         self._joined: Joined | None = None
         self._guard = threading.Lock()
-        self._is_waited_for = False
         self._acknowledged_at = _NEVER
         self._ticked_at = _NEVER
 
     def holds(self) -> bool:
         """See :meth:`GroupMembership.holds`."""
         now = self._clock()
-        if now - self._ticked_at > _STALLED_SECONDS:
-            return False
-        return self._is_waited_for or now - self._acknowledged_at < self._patience
+        return (
+            now - self._ticked_at <= _STALLED_SECONDS
+            and now - self._acknowledged_at < self._patience
+        )
 
     def own_id(self) -> str:
         """See :attr:`GroupMembership.member_id`."""
@@ -288,6 +299,19 @@ class _Coordinator(_BaseCoordinator):
             self._ticked_at = now
             await self._net.sleep(_TICK_SECONDS)
 
+    async def beat_meanwhile(self) -> None:
+        """Send the heartbeats that the library does not: none while it joins, as brokers answer them only after the join.
+
+        They go over another connection to the same broker. Without them a rebalance that waits for a slow member would look as one
+        that ended, and gave this member's work away, while nothing came through. They end as the library's own do when the caller is
+        no longer alive, and nothing of the library's follows from them: the join's own answer says what the broker thinks of it.
+        """
+        while not self._heartbeat_closed:
+            pause = _TICK_SECONDS
+            if self._needs_beat() and await self._is_beat_answered():
+                pause = self.heartbeat.config["heartbeat_interval_ms"] / 1000
+            await self._net.sleep(pause)
+
     def take_joined(self) -> Joined | None:
         """The last completed join, once."""
         with self._guard:
@@ -298,8 +322,6 @@ class _Coordinator(_BaseCoordinator):
         return _PROTOCOL_TYPE
 
     def group_protocols(self) -> list[tuple[str, bytes]]:
-        # The broker waits for a member that joins again, unless it has removed it before.
-        self._is_waited_for = self.holds()
         return list(self._role.protocols())
 
     def _perform_assignment(
@@ -308,15 +330,9 @@ class _Coordinator(_BaseCoordinator):
         found = [JoinedMember(each.member_id, bytes(each.metadata)) for each in members]
         return self._role.assign(self._generation.generation_id, protocol, leader_id, found)
 
-    async def _do_join_and_sync_async(self) -> bytes:
-        try:
-            return await super()._do_join_and_sync_async()
-        finally:
-            self._is_waited_for = False
-
     def _process_sync_group_response(self, response: object, send_time: float) -> bytes:
         assignment: bytes = super()._process_sync_group_response(response, send_time)
-        self._acknowledged_at = send_time
+        self._acknowledged_at = max(self._acknowledged_at, send_time)
         return assignment
 
     async def _on_join_complete_async(
@@ -326,12 +342,43 @@ class _Coordinator(_BaseCoordinator):
             self._joined = Joined(generation, member_id, protocol, bytes(member_assignment_bytes))
         self._wake()
 
-    async def _do_heartbeat(self) -> None:
+    def _handle_heartbeat_response(self, response: Any, send_time: float) -> None:  # noqa: ANN401 (the library's own)
+        self._take_answer(response, send_time)
+        super()._handle_heartbeat_response(response, send_time)
+
+    def _needs_beat(self) -> bool:
+        return not (
+            self._heartbeat_enabled
+            or self._generation.is_lost()
+            or self.coordinator_id is None
+            or self.heartbeat.poll_timeout_expired()
+        )
+
+    async def _is_beat_answered(self) -> bool:
+        asked = self._generation
+        request = HeartbeatRequest(
+            group_id=self.group_id, generation_id=asked.generation_id, member_id=asked.member_id
+        )
+        # The library gives the connection of a coordinator an id of its own; the node's plain one has another connection.
+        node = int(str(self.coordinator_id).removeprefix("coordinator-"))
         sent_at = self._clock()
-        await super()._do_heartbeat()
-        # One that is answered with a rebalance counts as well: the broker knows this member.
-        if self.heartbeat.last_receive >= sent_at:
-            self._acknowledged_at = sent_at
+        try:
+            response = await self._manager.send(
+                request, node_id=node, request_timeout_ms=self._patience * 1000
+            )
+        except (KafkaError, OSError, RuntimeError):
+            # As the library says that a connection is gone. It connects anew when it is asked again; nothing is acknowledged until then.
+            return False
+        if self._generation.member_id == asked.member_id:
+            self._take_answer(response, sent_at)
+        return True
+
+    def _take_answer(self, response: Any, sent_at: float) -> None:  # noqa: ANN401 (the library's own)
+        error = for_code(response.error_code)
+        if error in _PROLONG_SESSION:
+            self._acknowledged_at = max(self._acknowledged_at, sent_at)
+        elif error is UnknownMemberIdError:
+            self._forget()
 
     def request_rejoin(self) -> None:
         super().request_rejoin()
@@ -343,7 +390,7 @@ class _Coordinator(_BaseCoordinator):
         self._wake()
 
     def _forget(self) -> None:
-        self._acknowledged_at, self._is_waited_for = _NEVER, False
+        self._acknowledged_at = _NEVER
 
 
 def _client_settings(settings: WireSettings) -> dict[str, Any]:

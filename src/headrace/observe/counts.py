@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import threading
 import time
@@ -40,21 +41,46 @@ class TaskTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalances:
+    """The rebalances of a worker's group: the *last* one that was completed, and how long they took, in seconds, in *times*.
+
+    *seconds_ago* is how long the last one is ago, infinite before the first.
+    """
+
+    is_under_way: bool = False
+    last: events.Rebalanced | None = None
+    times: Amounts = field(default_factory=Amounts)
+    seconds_ago: float = math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountsSnapshot:
-    """All counts at one moment; tasks by their connector and number."""
+    """All counts at one moment; tasks by their connector and number. *rebalances* is ``None`` for a worker without a group."""
 
     starts: int = 0
     failed_starts: int = 0
     tasks: Mapping[tuple[str, int], TaskTotals] = field(
         default_factory=dict[tuple[str, int], TaskTotals]
     )
+    rebalances: Rebalances | None = None
 
 
 class Counts:
-    """Counts events. Any thread may call; a lock guards it, held only for moments."""
+    """Counts events. Any thread may call; a lock guards it, held only for moments.
 
-    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+    *clock* dates errors, and *monotonic*, which never goes back, says how long ago something was.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._clock = clock
+        self._monotonic = monotonic
+        self._rebalances: Rebalances | None = None
+        self._rebalanced_at = -math.inf
         self._lock = threading.Lock()
         self._starts = 0
         self._failed_starts = 0
@@ -83,14 +109,21 @@ class Counts:
                     self._move(event.connector, event.task, event.offsets)
                 case events.TaskFailed():
                     self._fail(event.connector, event.task)
+                case events.Rebalancing() | events.Rebalanced():
+                    self._rebalance(event)
                 case _:
                     pass
 
     def snapshot(self) -> CountsSnapshot:
         """All counts so far."""
         with self._lock:
+            seen = self._rebalances
+            ago = self._monotonic() - self._rebalanced_at
             return CountsSnapshot(
-                starts=self._starts, failed_starts=self._failed_starts, tasks=dict(self._tasks)
+                starts=self._starts,
+                failed_starts=self._failed_starts,
+                tasks=dict(self._tasks),
+                rebalances=None if seen is None else replace(seen, seconds_ago=ago),
             )
 
     def keep(self, connectors: Collection[str]) -> None:
@@ -124,6 +157,21 @@ class Counts:
     def _fail(self, connector: str, task: int) -> None:
         done = self._task(connector, task)
         self._tasks[connector, task] = replace(done, failed_at_ms=self._now_ms())
+
+    def _rebalance(self, event: events.Rebalancing | events.Rebalanced) -> None:
+        before = self._rebalances or Rebalances()
+        if isinstance(event, events.Rebalancing):
+            self._rebalances = replace(before, is_under_way=True)
+            return
+        times, seconds = before.times, event.seconds
+        times = Amounts(
+            count=times.count + 1,
+            total=times.total + seconds,
+            least=min(times.least, seconds) if times.count else seconds,
+            most=max(times.most, seconds),
+        )
+        self._rebalances = Rebalances(last=event, times=times)
+        self._rebalanced_at = self._monotonic()
 
     def _task(self, connector: str, task: int) -> TaskTotals:
         nothing = TaskCounts(task=task)

@@ -37,6 +37,8 @@ _LINES: Mapping[type[Event], tuple[int, str]] = {
     events.TopicsWritten: (logging.DEBUG, "Records are committed in topics"),
     events.Replanned: (logging.WARNING, "The work is planned again"),
     events.TaskFailed: (logging.ERROR, "A task has failed"),
+    events.Rebalancing: (logging.DEBUG, "The worker joins its group once more"),
+    events.Rebalanced: (logging.INFO, "The group has been rebalanced"),
 }
 # An outage is met in several places, and each has a sentence of its own.
 _AT_ONCE: Final = 3

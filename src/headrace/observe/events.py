@@ -1,4 +1,4 @@
-"""Events of running connectors, for listeners such as the log, the summary and the metrics."""
+"""Events of running connectors and of their worker's group, for listeners such as the log, the summary and the metrics."""
 
 from __future__ import annotations
 
@@ -233,6 +233,25 @@ class TaskFailed:
     trace: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalancing:
+    """The worker has begun to join its group once more; the same rebalance may be reported several times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalanced:
+    """The worker has joined a *generation* of its group, and what it was assigned is in force.
+
+    *leader* is the URL of the group's leader, *protocol* the value of ``connect.protocol`` that the members have agreed on.
+    *seconds* went by since the worker began to join.
+    """
+
+    generation: int
+    leader: str
+    protocol: str
+    seconds: float
+
+
 Event = (
     ConnectorStarted
     | ConnectorStopped
@@ -252,6 +271,8 @@ Event = (
     | Resumed
     | Replanned
     | TaskFailed
+    | Rebalancing
+    | Rebalanced
 )
 
 EventListener = Callable[[Event], None]

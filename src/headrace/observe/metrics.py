@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from headrace.observe.counts import Counts, CountsSnapshot, TaskTotals
+from headrace.observe.counts import Counts, CountsSnapshot, Rebalances, TaskTotals
 from headrace.observe.events import Amounts, TaskCounts
 
 if TYPE_CHECKING:
@@ -145,6 +145,59 @@ OF_WORKER: Final = (
         _GAUGE,
         "The share of starts that failed, from 0 to 1.",
         lambda w: _share(w.counts.failed_starts, _starts(w)),
+    ),
+)
+
+
+def _group(
+    attribute: str,
+    doc: str,
+    value: Callable[[Rebalances], float | str | None],
+    kind: Kind = _GAUGE,
+) -> Metric[Rebalances]:
+    return Metric(
+        group="connect-worker-rebalance-metrics",
+        attribute=attribute,
+        kind=kind,
+        doc=doc,
+        value=value,
+    )
+
+
+OF_GROUP: Final = (
+    _group(
+        "leader-name", "The URL of the group's leader.", lambda r: r.last and r.last.leader, _WORD
+    ),
+    _group("epoch", "The group's generation.", lambda r: r.last and r.last.generation),
+    _group(
+        "connect-protocol",
+        "The value of `connect.protocol` that the workers have agreed on.",
+        lambda r: r.last and r.last.protocol,
+        _WORD,
+    ),
+    _group(
+        "completed-rebalances-total",
+        "Rebalances that the worker has completed.",
+        lambda r: r.times.count,
+        _COUNTER,
+    ),
+    _group(
+        "rebalancing", "1 while the group is being rebalanced, else 0.", lambda r: r.is_under_way
+    ),
+    _group(
+        "rebalance-max-time-ms",
+        "The longest rebalance since the worker began.",
+        lambda r: _most_ms(r.times) if r.times.count else None,
+    ),
+    _group(
+        "rebalance-avg-time-ms",
+        "How long a rebalance takes, from when the worker begins to join until its assignment is in force.",
+        lambda r: _average_ms(r.times) if r.times.count else None,
+    ),
+    _group(
+        "time-since-last-rebalance-ms",
+        "How long ago the last rebalance was completed; infinite before the first.",
+        lambda r: r.seconds_ago * 1000,
     ),
 )
 
@@ -406,6 +459,9 @@ class Metrics:
         counts = self._counts.snapshot()
         worker = [(dict[str, str](), WorkerSnapshot(counts=counts, connectors=connectors))]
         yield from _families(OF_WORKER, worker)
+        yield from _families(
+            OF_GROUP, [] if counts.rebalances is None else [({}, counts.rebalances)]
+        )
         yield from _families(
             OF_CONNECTOR, [({"connector": each.name}, each) for each in connectors]
         )

@@ -199,16 +199,27 @@ class OffsetChanges:
         """
         self._settle(spec, may_create=False)
 
-    def recover(self, run_spec: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
-        """Finish changes that an earlier process has left unfinished; called once, before anything starts.
+    def open_changes(self) -> Sequence[str]:
+        """The connectors that have a change which was begun and not finished, whether or not someone is at it."""
+        return sorted({each.entry.connector for each in self._store.open_intents()})
 
-        *run_spec* creates a connector, as the herder does. Returns the connectors whose changes could not be
+    def recover(
+        self,
+        connectors: Mapping[str, StoredConnector],
+        run_spec: Callable[[StoredConnector], RunSpec],
+        *,
+        only: str | None = None,
+    ) -> Mapping[str, ConnectError]:
+        """Finish changes that an earlier process has left unfinished, all or those of one connector; nothing may be at them.
+
+        *connectors* are those that are stored, *run_spec* creates one, as the herder does. Returns the connectors whose changes could not be
         finished, with the error: these must not start.
         """
         failures = dict[str, ConnectError]()
-        connectors = self._services.configs.connectors()
         for intent in self._store.open_intents():
             name = intent.entry.connector
+            if only not in (None, name):
+                continue
             try:
                 stored = connectors.get(name) or intent.stored
                 if stored is None:

@@ -11,7 +11,7 @@ from headrace.config.connector_config import CONNECTOR_CLASS, connector_version
 from headrace.config.providers import Resolution, resolved_in
 from headrace.config.secret_values import is_secret_key
 from headrace.config.worker_config import WorkerConfig
-from headrace.connect.connector import SourceConnector
+from headrace.connect.connector import PlannedConnector, SourceConnector
 from headrace.connect.setting import HIDDEN, Setting
 from headrace.herder.answers import ConfigInfos, Plugin
 from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, ServerError
@@ -94,6 +94,14 @@ class PluginConnectorValidator:
         except UnknownConnectorError:
             return False
         return found.offset_group is not SourceConnector.offset_group
+
+    def is_polled(self, name: str) -> bool | None:
+        """See :class:`~headrace.herder.services.ConnectorValidator`."""
+        try:
+            found = self._plugins.connector_class(name)
+        except UnknownConnectorError:
+            return None
+        return not issubclass(found, PlannedConnector)
 
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
         """See :class:`~headrace.herder.services.ConnectorValidator`."""

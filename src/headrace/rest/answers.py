@@ -25,6 +25,7 @@ from headrace.herder.answers import (
     TaskId,
     TaskInfo,
     WorkerHealth,
+    WorkerInfo,
     value_text,
 )
 from headrace.java.numbers import java_double
@@ -174,6 +175,19 @@ def config_infos(found: ConfigInfos) -> Json:
 def level(name: str, last_modified_ms: int | None) -> Mapping[str, object]:
     """A logger's level, and when it was last changed through this API."""
     return {"level": name, "last_modified": last_modified_ms}
+
+
+def worker(found: WorkerInfo) -> Json:
+    """A worker of the group."""
+    return {
+        "id": found.id,
+        "url": found.url,
+        "version": found.version,
+        "slots": found.slots,
+        "is_leader": found.is_leader,
+        "state": found.state.value,
+        "connectors": list(found.connectors),
+    }
 
 
 def _checked(found: CheckedKey) -> Json:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.herder.errors import ElsewhereError, ServerError
+from headrace.herder.internal_requests import ALGORITHM_HEADER, SIGNATURE_HEADER
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import REQUEST_SECONDS, on_behalf_of
 from headrace.observe.log_format import in_log_context
@@ -41,8 +42,9 @@ from headrace.rest.request import (
     segments,
 )
 from headrace.rest.resources.connectors import Connectors, States, Topics
+from headrace.rest.resources.internal import InternalRequests
 from headrace.rest.resources.offsets import Offsets
-from headrace.rest.resources.worker import Description, Loggers, MetricsPage, Plugins, Root
+from headrace.rest.resources.worker import Description, Loggers, MetricsPage, Plugins, Root, Workers
 
 _ORDER = ("HEAD", "POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -54,13 +56,15 @@ class Route:
     Not Starlette's: its routes match the decoded path, in which a slash of a connector's name (``%2F``) separates.
 
     *at_once* routes do not wait for other requests to end. Those in *own_form* do not answer in JSON, and are
-    answered whatever the client accepts.
+    answered whatever the client accepts. The *internal* methods are those of other workers: they need no login, as their handlers verify
+    their signatures, and the description does not have them.
     """
 
     path: str
     methods: Mapping[str, Handler]
     at_once: bool = False
     own_form: bool = False
+    internal: frozenset[str] = frozenset()
 
     @property
     def allow(self) -> str:
@@ -102,6 +106,7 @@ def herder_routes(herder: Herder) -> list[Route]:
     """All routes that call the herder."""
     root, connectors, states = Root(herder), Connectors(herder), States(herder)
     offsets, topics, plugins = Offsets(herder), Topics(herder), Plugins(herder)
+    workers = InternalRequests(herder)
     one = "/connectors/{}"
     plugin = "/connector-plugins/{}/config"
     return [
@@ -122,7 +127,19 @@ def herder_routes(herder: Herder) -> list[Route]:
         Route(path=f"{one}/resume", methods={"PUT": states.resume}),
         Route(path=f"{one}/stop", methods={"PUT": states.stop}),
         Route(path=f"{one}/restart", methods={"POST": states.restart}),
-        Route(path=f"{one}/tasks", methods={"GET": connectors.tasks}),
+        Route(
+            path=f"{one}/tasks",
+            methods={"GET": connectors.tasks, "POST": workers.put_tasks},
+            internal=frozenset({"POST"}),
+        ),
+        Route(
+            path=f"{one}/fence",
+            methods={"PUT": workers.put_task_count},
+            internal=frozenset({"PUT"}),
+        ),
+        Route(
+            path=f"{one}/quiet", methods={"PUT": workers.await_quiet}, internal=frozenset({"PUT"})
+        ),
         Route(path=f"{one}/tasks/{{}}/status", methods={"GET": states.task_status}),
         Route(path=f"{one}/tasks/{{}}/restart", methods={"POST": states.restart_task}),
         Route(path=f"{one}/topics", methods={"GET": topics.read}),
@@ -152,12 +169,15 @@ def metrics_routes(text: Callable[[], str]) -> list[Route]:
     return [Route(path="/metrics", methods={"GET": page.read}, at_once=True, own_form=True)]
 
 
-def admin_routes(levels: Levels) -> list[Route]:
-    """The routes that ``admin.listeners`` may move to other listeners, or switch off."""
-    loggers = Loggers(levels)
+def admin_routes(levels: Levels, herder: Herder, *, apart: bool = False) -> list[Route]:
+    """The routes that ``admin.listeners`` may move to other listeners (*apart*), or switch off."""
+    loggers, workers = Loggers(levels), Workers(herder, apart=apart)
     return [
         Route(path="/admin/loggers", methods={"GET": loggers.every}),
         Route(path="/admin/loggers/{}", methods={"GET": loggers.one, "PUT": loggers.change}),
+        Route(path="/admin/workers", methods={"GET": workers.every}),
+        Route(path="/admin/workers/{}/relinquish", methods={"PUT": workers.relinquish}),
+        Route(path="/admin/workers/{}/rejoin", methods={"PUT": workers.rejoin}),
     ]
 
 
@@ -276,7 +296,7 @@ class App:
         if self.connections.are_full and not route.at_once:
             raise HttpError(503, _BUSY, headers={"Connection": "close"})
         method = request.method
-        if self.login is not None:
+        if self.login is not None and method not in route.internal:
             request.scope[USER] = self.login.user(request.headers.get("authorization"))
         if method == "OPTIONS":
             return _options(route)
@@ -292,6 +312,8 @@ class App:
             method=method,
             path=raw_path(request.scope),
             authorization=request.headers.get("authorization"),
+            signature=request.headers.get(SIGNATURE_HEADER),
+            signature_algorithm=request.headers.get(ALGORITHM_HEADER),
         )
         if method not in _WRITING:
             return await self._made(route, handler, api_request)

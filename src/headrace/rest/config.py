@@ -94,7 +94,7 @@ class RestConfig(Config):
         default=None,
         importance="low",
         valid=_listeners,
-        doc="Where /admin/loggers is answered. Not set: with everything else; empty: nowhere.",
+        doc="Where /admin/loggers and /admin/workers are answered. Not set: with everything else; empty: nowhere.",
     )
     rest_advertised_host_name: str | None = setting(
         default=None,

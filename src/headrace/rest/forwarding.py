@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import logging
-import ssl
-import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.errors import ConflictError, ElsewhereError
-from headrace.herder.requests import REQUEST_SECONDS
-from headrace.rest.request import JSON, ApiRequest, ApiResponse, nothing
-
-if TYPE_CHECKING:
-    import httpx
+from headrace.herder.internal_requests import ALGORITHM_HEADER, SIGNATURE_HEADER
+from headrace.rest.peers import Peers
+from headrace.rest.request import ApiRequest, ApiResponse
 
 _log = logging.getLogger(__name__)
 _HOP: Final = "forward"
 _TOO_FAR: Final = (
     "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 )
-_CONNECT_SECONDS: Final = 10.0
-_NO_CONTENT: Final = 204
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forwarding:
-    """Sends requests on. Any thread may call.
+    """Sends requests on to *peers*. Any thread may call.
 
-    *trust* checks the certificates of workers at https; ``None`` for the machine's own authorities. *catch_up* is called after a
-    request that another worker has granted: whoever asks here sees what was changed there.
+    *catch_up* is called after a request that another worker has granted: whoever asks here sees what was changed there.
     """
 
-    def __init__(
-        self, trust: ssl.SSLContext | None = None, catch_up: Callable[[], None] = lambda: None
-    ) -> None:
-        self._trust = trust
-        self._catch_up = catch_up
-        self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
+    peers: Peers = field(default_factory=Peers)
+    catch_up: Callable[[], None] = lambda: None
 
     def answered(self, request: ApiRequest, elsewhere: ElsewhereError) -> ApiResponse:
         """The answer of the worker that *elsewhere* names; called in the thread of the request, which waits for it.
@@ -56,65 +46,31 @@ class Forwarding:
             (_HOP, "false" if hop else "true"),
         ]
         url = f"{elsewhere.url.rstrip('/')}{request.path}?{urlencode(query)}"
-        headers = {"Accept": JSON, "User-Agent": "kafka-connect"}
-        if request.body:
-            headers["Content-Type"] = JSON
-        if request.authorization is not None:
-            headers["Authorization"] = request.authorization
-        # Only a follower needs it, and it is slow to import.
-        from httpx import TransportError  # noqa: PLC0415
-
         try:
-            answer = self._opened().request(
-                request.method, url, content=request.body, headers=headers
-            )
-        except TransportError as error:
-            raise ConflictError(
-                f"{elsewhere} It does not answer at {elsewhere.url} ({error or type(error).__name__}). Retry later."
-            ) from error
-        try:
-            response = _response(answer, request.origin)
-        except ValueError as error:
-            raise ConflictError(
-                f"{elsewhere} What answers at {elsewhere.url} is no worker (HTTP {answer.status_code}, without JSON). Retry later."
-            ) from error
-        if answer.is_success:
+            answer = self.peers.answer(request.method, url, request.body, _headers(request))
+        except ConflictError as error:
+            raise ConflictError(f"{elsewhere} {error}") from error
+        if 200 <= answer.status < 300:  # noqa: PLR2004
             self._try_to_catch_up()
-        return response
+        if "Location" not in answer.headers:
+            return answer
+        location = request.origin + urlsplit(answer.headers["Location"]).path
+        return replace(answer, headers={"Location": location})
 
     def _try_to_catch_up(self) -> None:
         try:
-            self._catch_up()
+            self.catch_up()
         except ConnectError as error:
             # It is done, whatever this worker can see of it: asked again, it would be refused.
             _log.warning("What another worker has changed is not read yet: %s", error)
 
-    def close(self) -> None:
-        """Close the connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
 
-    def _opened(self) -> httpx.Client:
-        # Made when it is first needed, as it reads the machine's authorities, and kept, as that takes long.
-        from httpx import Client, Timeout  # noqa: PLC0415
-
-        with self._lock:
-            if self._client is None:
-                self._client = Client(
-                    verify=True if self._trust is None else self._trust,
-                    timeout=Timeout(REQUEST_SECONDS, connect=_CONNECT_SECONDS),
-                    # A worker is asked by its own address, whatever proxies this process has.
-                    trust_env=False,
-                )
-            return self._client
-
-
-def _response(answer: httpx.Response, origin: str) -> ApiResponse:
-    if answer.status_code == _NO_CONTENT or not answer.content:
-        return nothing(answer.status_code)
-    headers = dict[str, str]()
-    if "location" in answer.headers:
-        headers["Location"] = origin + urlsplit(answer.headers["location"]).path
-    return ApiResponse(status=answer.status_code, content=answer.json(), headers=headers)
+def _headers(request: ApiRequest) -> dict[str, str]:
+    # Kafka Connect does not send signatures on, so that its next worker refuses such a request. The leader may have changed since it was
+    # sent, and whom it reaches then knows the next one: the signature is of the body alone, and holds there, too.
+    given = {
+        "Authorization": request.authorization,
+        SIGNATURE_HEADER: request.signature,
+        ALGORITHM_HEADER: request.signature_algorithm,
+    }
+    return {name: value for name, value in given.items() if value is not None}

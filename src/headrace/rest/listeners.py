@@ -73,7 +73,7 @@ class Binding:
         advertised = () if self.url in urls else (f"The advertised URL is {self.url}",)
         return (
             *(f"Requests are answered at {url}" for url in urls),
-            *(f"Requests for /admin/loggers are answered at {each.url}" for each in self.admin),
+            *(f"Requests for /admin are answered at {each.url}" for each in self.admin),
             *advertised,
         )
 

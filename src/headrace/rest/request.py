@@ -22,7 +22,7 @@ class ApiRequest:
     *names* are the variable segments of its path, decoded. *query* holds each parameter with all its
     values. *origin* is the scheme, host and port by which the client reached this worker. *user* is the
     authenticated user, otherwise the client's address. *method*, *path* as it was encoded, and *authorization*, the header, are for
-    sending the request on.
+    sending the request on. *signature* and *signature_algorithm* are the headers by which a worker signs a request to another (KIP-507).
     """
 
     names: Sequence[str] = ()
@@ -33,6 +33,8 @@ class ApiRequest:
     method: str = "GET"
     path: str = ""
     authorization: str | None = field(default=None, repr=False)
+    signature: str | None = field(default=None, repr=False)
+    signature_algorithm: str | None = None
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from typing import Final, cast
 
 import uvicorn
@@ -41,6 +42,7 @@ from headrace.rest.forwarding import Forwarding
 from headrace.rest.listeners import Binding, Bound
 from headrace.rest.login import BasicLogin
 from headrace.rest.middleware import AccessLog, AddedHeaders, header_rules, with_cors
+from headrace.rest.peers import Peers
 
 GRACE_SECONDS: Final = 60
 """How long requests that are being answered may take when the server closes."""
@@ -53,10 +55,11 @@ class RestServer:
 
     *binding* are listeners that the caller has bound before, to know the worker's id; without it ``start`` binds
     them. *metrics* returns the metrics page, if there is to be one. *request_seconds* is how long a request waits for
-    the herder, and *connections* says how many there may be and how long they may be idle.
+    the herder, and *connections* says how many there may be and how long they may be idle. *peers* is the client of other workers, which
+    its owner closes; without it the server has one of its own.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a worker leaves out what tests give
         self,
         herder: Herder,
         config: RestConfig,
@@ -66,6 +69,7 @@ class RestServer:
         metrics: Callable[[], str] | None = None,
         request_seconds: float = REQUEST_SECONDS,
         connections: Connections | None = None,
+        peers: Peers | None = None,
     ) -> None:
         self._herder = herder
         self._config = config
@@ -75,7 +79,8 @@ class RestServer:
         self._request_seconds = request_seconds
         self._connections = connections or Connections()
         self._servers: list[_Server] = []
-        self._forwarding = Forwarding()
+        self._peers = peers
+        self._opened = ExitStack()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -87,11 +92,14 @@ class RestServer:
         _quieten()
         login = self._config.login()
         main_tls, admin_tls = self._config.tls_contexts()
-        self._forwarding = Forwarding(self._config.trust_context(), self._herder.catch_up)
+        peers = self._peers
+        if peers is None:
+            peers = self._opened.enter_context(closing(Peers(self._config.trust_context())))
         binding = self._binding or Binding.of(self._config)
         self._binding = binding
         threads = HandlerThreads(self._herder.stage, seconds=self._request_seconds)
-        shared = [] if self._config.admin_listeners is not None else admin_routes(self._levels)
+        apart = self._config.admin_listeners is not None
+        admin_paths = admin_routes(self._levels, self._herder, apart=apart)
         metrics = [] if self._metrics is None else metrics_routes(self._metrics)
         routes = [*herder_routes(self._herder), *description_routes()]
         app = functools.partial(
@@ -99,10 +107,10 @@ class RestServer:
             threads=threads,
             bodies=RequestBodies(self._config.max_body_bytes),
             login=login,
-            forwarding=self._forwarding,
+            forwarding=Forwarding(peers=peers, catch_up=self._herder.catch_up),
         )
-        main = app([*routes, *metrics, *shared])
-        admin = app(admin_routes(self._levels))
+        main = app([*routes, *metrics, *([] if apart else admin_paths)])
+        admin = app(admin_paths)
         self._servers = [
             *(self._server(main, each, main_tls) for each in binding.main),
             *(self._server(admin, each, admin_tls) for each in binding.admin),
@@ -139,7 +147,7 @@ class RestServer:
             each.ask_to_end()
         if self._thread is not None:
             self._thread.join(GRACE_SECONDS + 5)
-        self._forwarding.close()
+        self._opened.close()
         if self._binding is not None:
             self._binding.close()
 

@@ -123,7 +123,7 @@ class ConnectorRun:
             connector.start(run_context.spec.props)
             if isinstance(connector, PlannedConnector):
                 run_context.tasks.report(
-                    connector, [run_context.spec.props] * run_context.ownership.slots
+                    connector, [run_context.spec.props] * run_context.ownership.tasks
                 )
         except (RetriableError, ReplanError):
             self._stop_connector()

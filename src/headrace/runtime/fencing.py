@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from headrace.connect.connector import PlannedConnector
 from headrace.connect.errors import ConnectorFencedError, FencedError, ReplanError, RetriableError
 from headrace.connect.task import Offsets
 from headrace.kafka.client_config import producer_config
@@ -200,6 +201,7 @@ def giving_up(give_up: Callable[[], bool]) -> Waiting:
 class Ownership:
     """This driver's ownership of one connector. Used by the connector's thread, except :meth:`check_write` and :meth:`prove`.
 
+    *tasks* is how many a planned connector has, and *slots* how many of them may run here at once.
     *dirty* is set while an old writer may still write. Without exactly-once there are no transactions, so there is
     no fencing and no guard.
     """
@@ -218,7 +220,12 @@ class Ownership:
         self._has_taken_over = False
         self._copies: SecondaryOffsetStore | None = None
         self._proven_at = clock()
-        self.slots = min(spec.max_tasks, services.capacity.slots)
+        published = None
+        if isinstance(spec.connector, PlannedConnector):
+            published = services.published_tasks(spec.name)
+        # What others know of it stays when another worker runs it, whatever that can run at once.
+        self.tasks = published or min(spec.max_tasks, services.capacity.slots)
+        self.slots = min(self.tasks, spec.max_tasks, services.capacity.slots)
         # Without tasks.max.enforce a connector may have as many writers as there are slots.
         self._writers = self.slots if spec.enforces_max_tasks else services.capacity.slots
         self.dirty = True
@@ -253,7 +260,7 @@ class Ownership:
             self._write_copies()
             self._has_taken_over = True
             count = TaskCount(slots=self._writers)
-            self._services.configs.put_task_count(self._spec.name, count)
+            self._services.task_counts.put_task_count(self._spec.name, count)
             self._proven_at = self._clock()
         self.dirty = False
 
@@ -276,7 +283,7 @@ class Ownership:
     def _ids_of_writers(self, guard: Guard, give_up: Callable[[], bool]) -> list[str]:
         """The ids of all tasks that may have left a writer: this driver's, and at the first call those of any other."""
         spec, group_id = self._spec, self._services.group_id
-        stored = self._services.configs.task_count(spec.name)
+        stored = self._services.task_counts.task_count(spec.name)
         count = max(self._writers, 0 if stored is None else stored.slots)
         if self._has_taken_over:
             return [transactional_id(group_id, spec.name, task) for task in range(count)]

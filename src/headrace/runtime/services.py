@@ -16,10 +16,7 @@ from headrace.observe.events import EventListener
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.engine import Capacity, Engine, LocalProcesses, Processes
-from headrace.storage.protocols import (
-    ConfigStore,
-    StatusStore,
-)
+from headrace.storage.protocols import StatusStore, TaskCounts
 from headrace.task.connector_spec import ConnectorSpec
 from headrace.task.sql.step import SqlStage
 
@@ -138,7 +135,8 @@ class Services:
     *coordinator* makes a client for the transaction coordinators of a connector's cluster, which the caller closes.
     *secondary* is ``None`` if the worker's store is not a topic. *prepare* creates what a connector needs in Kafka
     before it starts. *require_membership* raises ``RetriableError`` while this worker may have been given up by its group: nothing is
-    fenced, planned or committed then. *once* means to end when everything that is available has been read. *command_options* are those
+    fenced, planned or committed then. *published_tasks* says how many tasks of a connector other workers know, if its configuration has not
+    changed since; ``None`` where there are no others. *once* means to end when everything that is available has been read. *command_options* are those
     by which ``headrace`` commands reach the worker.
     """
 
@@ -146,7 +144,7 @@ class Services:
     channel: Channel
     capacity: Capacity
     offsets: ConnectorOffsetStores
-    configs: ConfigStore
+    task_counts: TaskCounts
     statuses: StatusStore
     group_id: str
     worker_id: str
@@ -159,5 +157,6 @@ class Services:
     processes: Processes = field(default_factory=LocalProcesses)
     prepare: Callable[[RunSpec], None] = lambda _: None
     require_membership: Callable[[], None] = lambda: None
+    published_tasks: Callable[[str], int | None] = lambda _: None
     once: bool = False
     command_options: str = ""

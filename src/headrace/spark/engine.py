@@ -101,6 +101,7 @@ class SparkEngine:
         # How many micro-batches use the session or are about to, and whether records pass through its JVM; the lock keeps
         # them from getting a session that is about to be replaced.
         self._users = 0
+        self._is_warming = False
         self._sql = sql
         self._entering = threading.Condition()
         self._archives: tempfile.TemporaryDirectory[str] | None = None
@@ -151,6 +152,9 @@ class SparkEngine:
         """Replace a JVM that was started for scheduling only, unless other micro-batches are using it."""
         with self._entering:
             self._sql = True
+        # One that is being started by now, ahead of all micro-batches, may be for scheduling only.
+        self.session()
+        with self._entering:
             slow = self._start.scheduling_only
             if self._users == 1 and slow is not None and self._keeper.replace(slow):
                 _log.info(
@@ -180,8 +184,14 @@ class SparkEngine:
             return ()
 
     def warm_up(self) -> None:
-        """Open the session when there is none."""
-        self.session()
+        """Open the session when there is none, with a Python process for each slot; called by one thread."""
+        self._is_warming = True
+        try:
+            self.session()
+        finally:
+            with self._entering:
+                self._is_warming = False
+                self._entering.notify_all()
 
     def session(self) -> SparkSession:
         """The session, opened and warmed when there is none."""
@@ -197,12 +207,14 @@ class SparkEngine:
             archives.cleanup()
 
     def _await_users(self) -> None:
-        """Let the threads of micro-batches that were given up learn that their session has ended.
+        """Let the threads of micro-batches that were given up, and of a start ahead, learn that their session has ended.
 
         They wait within Arrow's C++. A Python process that ends meanwhile is aborted when they wake.
         """
         with self._entering:
-            if not self._entering.wait_for(lambda: self._users == 0, _USERS_SECONDS):
+            if not self._entering.wait_for(
+                lambda: self._users == 0 and not self._is_warming, _USERS_SECONDS
+            ):
                 _log.debug("%d micro-batches still wait for Spark, which has ended", self._users)
 
     def _started(self) -> SparkSession:

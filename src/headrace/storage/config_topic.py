@@ -5,6 +5,7 @@ Keys and values are those of Kafka Connect 4.3, in the order of its fields, so t
 
 from __future__ import annotations
 
+import base64
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +14,12 @@ from typing import Final, TypeAlias, cast
 
 from headrace.connect.json_document import document
 from headrace.kafka.sender import OffsetEntry
-from headrace.storage.protocols import StoredConnector, TaskCount
+from headrace.storage.protocols import SessionKey, StoredConnector, TaskCount
 from headrace.storage.topic_records import (
     Content,
     UnreadableRecordError,
     key_text,
+    number_of,
     parsed,
     task_of,
 )
@@ -39,8 +41,8 @@ class _Kind(StrEnum):
 
 
 _KINDS: Final = tuple(_Kind)
-# The key signs requests between workers; the others are requests themselves, and no state.
-_NO_CONFIGURATION: Final = (_Kind.RESTART, _Kind.SESSION_KEY, _Kind.LOGGER)
+# They are requests to running workers, and no state.
+_NO_CONFIGURATION: Final = (_Kind.RESTART, _Kind.LOGGER)
 # Workers before 3.5 know only the first field, and not that connectors can be stopped (KIP-875).
 _STATES: Final = {
     "RUNNING": {"state": "STARTED", "state.v2": "STARTED"},
@@ -76,6 +78,16 @@ def task_count_entry(name: str, count: TaskCount) -> OffsetEntry:
     return _entry(_Kind.TASK_COUNT + name, {"task-count": count.slots})
 
 
+def session_key_entry(key: SessionKey) -> OffsetEntry:
+    """The record of the key with which workers sign their requests to each other (KIP-507)."""
+    value = {
+        "key": base64.b64encode(key.key).decode(),
+        "algorithm": key.algorithm,
+        "creation-timestamp": key.created_ms,
+    }
+    return _entry(_Kind.SESSION_KEY, value)
+
+
 def _entry(key: str, value: Mapping[str, object] | None) -> OffsetEntry:
     return key.encode(), None if value is None else document(value).encode()
 
@@ -100,6 +112,8 @@ class ConnectorRecords:
 class ConfigTopic:
     """What the records of the topic add up to, in the order in which they were written. One thread applies them."""
 
+    session_key: SessionKey | None = None
+    """The key with which workers sign their requests to each other; ``None`` before one was written."""
     _found: dict[str, ConnectorRecords] = field(default_factory=dict[str, ConnectorRecords])
     # The tasks' records of each connector since its last commit.
     _uncommitted: dict[str, _Tasks] = field(default_factory=dict[str, "_Tasks"])
@@ -128,11 +142,14 @@ class ConfigTopic:
         Raises :class:`~headrace.storage.topic_records.UnreadableRecordError` for one that has to be passed over.
         """
         kind, name = _kind_of(key_text(key))
-        if kind in _NO_CONFIGURATION:
-            return
-        if kind is _Kind.TASK:
+        if kind is _Kind.SESSION_KEY:
+            self.session_key = _session_key(parsed(value))
+        elif kind is _Kind.TASK:
             self._apply_task(name, value)
-            return
+        elif kind not in _NO_CONFIGURATION:
+            self._apply_to_connector(kind, name, value)
+
+    def _apply_to_connector(self, kind: _Kind, name: str, value: bytes | None) -> None:
         before = self.records(name)
         # Nothing that is read here is kept in part: a record counts as a whole, or is passed over.
         match kind, parsed(value):
@@ -193,9 +210,25 @@ def _with_commit(records: ConnectorRecords, count: int, uncommitted: _Tasks) -> 
 
 def _kind_of(text: str) -> tuple[_Kind, str]:
     for kind in _KINDS:
-        if text.startswith(kind):
+        if text == kind if kind is _Kind.SESSION_KEY else text.startswith(kind):
             return kind, text.removeprefix(kind)
     raise UnreadableRecordError(f"its key {text!r} is not known")
+
+
+def _session_key(value: Content | None) -> SessionKey:
+    # None of the errors shows the value, which is the secret of the group.
+    content = value or {}
+    encoded, algorithm = content.get("key"), content.get("algorithm")
+    if not (isinstance(encoded, str) and isinstance(algorithm, str)):
+        raise UnreadableRecordError("it has no key, or no algorithm")
+    created_ms = number_of(content, "creation-timestamp")
+    try:
+        key = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        key = b""
+    if not key:
+        raise UnreadableRecordError("its key is empty, or not base64")
+    return SessionKey(key=key, algorithm=algorithm, created_ms=created_ms)
 
 
 def _properties(value: Content) -> Properties:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConnectError, RetriableError
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Clock, Deadline
@@ -26,6 +26,7 @@ from headrace.storage.changes_topic import (
 from headrace.storage.config_topic import (
     ConfigTopic,
     connector_entry,
+    session_key_entry,
     target_state_entry,
     task_count_entry,
     task_entries,
@@ -35,6 +36,7 @@ from headrace.storage.protocols import (
     Intent,
     Phase,
     Retention,
+    SessionKey,
     Status,
     StoredConnector,
     TaskCount,
@@ -81,6 +83,7 @@ class SharedTopics:
         self._may_write = may_write
         self._writer = TopicWriter(producer, what=what, open_seconds=seconds, clock=clock)
         self._logs: list[CompactedLog] = []
+        self._is_closed = False
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
@@ -142,6 +145,7 @@ class SharedTopics:
     def close(self) -> None:
         """Release the clients."""
         with self._lock:
+            self._is_closed = True
             self._writer.close()
             for each in self._logs:
                 each.close()
@@ -150,6 +154,9 @@ class SharedTopics:
         return Deadline.after(self._seconds, self._clock)
 
     def _read(self, deadline: Deadline) -> None:
+        if self._is_closed:
+            # A run that has not ended within its grace may still ask.
+            raise RetriableError("The worker is shutting down: its topics are not read any more.")
         for each in self._logs:
             each.read_to_end(deadline)
 
@@ -214,6 +221,8 @@ class KafkaStorage:
         own.follow(topics.statuses, clients.reader, statuses.apply)
         self._shared = (led, own)
         self._led = led
+        self._topics = topics
+        self._found = configs
         self.configs = KafkaConfigStore(led, topics, configs, changes)
         self.changes = KafkaChangeStore(led, topics.changes, changes, self.configs)
         self.statuses = KafkaStatusStore(own, topics.statuses, statuses, generation)
@@ -232,6 +241,15 @@ class KafkaStorage:
         """See what has arrived by now, without waiting; called several times a second by the one who follows the topics."""
         for each in self._shared:
             each.take_arrived()
+
+    @property
+    def session_key(self) -> SessionKey | None:
+        """The key with which workers sign their requests to each other, as of what has been read; ``None`` before one was written."""
+        return self._found.session_key
+
+    def put_session_key(self, key: SessionKey) -> None:
+        """Store *key*, as the leader alone may; the other workers have it once they have read the topic to this place."""
+        self._led.write((self._topics.configs, [session_key_entry(key)]))
 
     def flush(self) -> bool:
         """Wait until the states that were put are written, for some seconds at most; returns whether they are."""
@@ -320,6 +338,12 @@ class KafkaConfigStore:
             return [(self._topic, task_entries(connector, configs))]
 
         self._shared.change(parts)
+
+    def published_tasks(self, connector: str) -> int | None:
+        """How many tasks the connector has that were made from its present configuration; ``None`` while it has none."""
+        records = self._found.records(connector)
+        is_in_force = not records.is_inconsistent and records.applied == records.config
+        return (is_in_force and len(records.tasks)) or None
 
     def task_count(self, connector: str) -> TaskCount | None:
         """What was last stored by ``put_task_count``."""

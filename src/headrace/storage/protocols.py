@@ -31,8 +31,32 @@ class TaskCount:
     slots: int
 
 
-class ConfigStore(Protocol):
-    """Connectors' configurations, and the task counts that fencing needs. Durable on return of each write."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionKey:
+    """The secret with which the workers of a group sign their requests to each other (KIP-507); its leader makes it.
+
+    *algorithm* is Java's name for how it was made, such as ``HmacSHA256``, and *created_ms* when, in milliseconds since 1970.
+    """
+
+    key: bytes = field(repr=False)
+    algorithm: str
+    created_ms: int
+
+
+class TaskCounts(Protocol):
+    """How many tasks of each connector may write, which fencing needs. Durable on return of each write."""
+
+    def task_count(self, connector: str) -> TaskCount | None:
+        """What was last stored by ``put_task_count``."""
+        ...
+
+    def put_task_count(self, connector: str, count: TaskCount) -> None:
+        """Store the slot count of a generation, before its first slot starts."""
+        ...
+
+
+class ConfigStore(TaskCounts, Protocol):
+    """Connectors' configurations, and their task counts. Durable on return of each write."""
 
     def connectors(self) -> Mapping[str, StoredConnector]:
         """Every stored connector by name."""
@@ -56,14 +80,6 @@ class ConfigStore(Protocol):
 
     def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Store a connector's tasks, in place of those that it had."""
-        ...
-
-    def task_count(self, connector: str) -> TaskCount | None:
-        """What was last stored by ``put_task_count``."""
-        ...
-
-    def put_task_count(self, connector: str, count: TaskCount) -> None:
-        """Store the slot count of a generation, before its first slot starts."""
         ...
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.config.spark_cores import shortage
@@ -12,10 +14,11 @@ from headrace.config.worker_config import WorkerConfig
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.observe.log_format import in_log_context
 from headrace.plugins import PluginPath, ValidatedConnector
 from headrace.runtime.engine import Engine
 from headrace.task.slot_work import SlotTicket
-from headrace.task.sql.step import SqlStage
+from headrace.task.sql.step import SqlStage, names_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,7 +115,7 @@ class LazyEngine:
         self._engine: ShippingEngine | None = None
         self._is_making = False
         self._is_closed = False
-        self._is_ahead = False
+        self._ahead: Future[None] | None = None
         self._required = set[str]()
         self._sql = False
         # One thread creates the engine, the others wait; that imports libraries, and waits for nothing else.
@@ -128,19 +131,29 @@ class LazyEngine:
         """See :class:`~headrace.runtime.engine.Engine`."""
         self._made().run(tickets, sql_stage)
 
-    def start_ahead(self) -> None:
-        """Start the data plane on a thread, once, so that the first run need not wait; returns at once."""
-        with self._lock:
-            if self._is_ahead:
-                return
-            self._is_ahead = True
-        threading.Thread(target=self._warm_up, name="headrace-ahead", daemon=True).start()
+    def start_ahead(self) -> Future[None]:
+        """Start the data plane on a thread, once, so that the first run need not wait; returns at once.
 
-    def _warm_up(self) -> None:
+        What is returned is done when slots can begin at once, or has the error, which is logged, and which the first run meets again.
+        """
+        with self._lock:
+            if self._ahead is not None:
+                return self._ahead
+            ahead = self._ahead = Future[None]()
+        threading.Thread(
+            target=in_log_context(partial(self._warm_up, ahead)), name="headrace-ahead", daemon=True
+        ).start()
+        return ahead
+
+    def _warm_up(self, ahead: Future[None]) -> None:
         try:
             self._made().warm_up()
         except Exception as error:  # noqa: BLE001 (the first run meets it again, and reports it)
-            _log.debug("The data plane could not be started ahead: %s", error)
+            level = logging.DEBUG if self._is_closed else logging.WARNING
+            _log.log(level, "The data plane could not be started ahead: %s", error)
+            ahead.set_exception(error)
+        else:
+            ahead.set_result(None)
 
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
         """Pass *modules* and *sql* on to the engine, now or when it is created."""
@@ -182,3 +195,16 @@ class LazyEngine:
 def lazy_engine(config: WorkerConfig, connectors: Sequence[ValidatedConnector] = ()) -> LazyEngine:
     """Spark as *config* describes it, started by the first run; *connectors* as for :func:`spark_engine`."""
     return LazyEngine(lambda: spark_engine(config, connectors), slots=config.slots)
+
+
+def started_ahead(engine: Engine, configs: Iterable[Mapping[str, str | None]]) -> Future[None]:
+    """Start *engine* before it has a connector, for those with *configs*; see :meth:`LazyEngine.start_ahead`.
+
+    Whether they use Spark SQL decides how its JVM is started; one that is found later has it started anew. Another engine is taken for started.
+    """
+    if isinstance(engine, LazyEngine):
+        engine.require((), sql=any(map(names_sql, configs)))
+        return engine.start_ahead()
+    started = Future[None]()
+    started.set_result(None)
+    return started

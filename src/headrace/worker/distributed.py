@@ -16,6 +16,8 @@ from headrace.connect.errors import RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ServerError
+from headrace.herder.internal_requests import Peers, RequestSigning
+from headrace.herder.leader_requests import InternalRequest
 from headrace.herder.leadership import GroupSettings
 from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.worker_herder import WorkerHerder
@@ -28,9 +30,16 @@ from headrace.observe.events import EventListener, to_all
 from headrace.offsets.administration import OffsetChanges
 from headrace.plugins import PluginConnectorValidator
 from headrace.runtime.engine import DataPlane
+from headrace.runtime.services import RunSpec
 from headrace.storage.kafka import KafkaStorage, StorageClients, StorageTopics
-from headrace.storage.protocols import ConfigStore, StatusStore, TopicStore
-from headrace.worker.data_plane import lazy_engine
+from headrace.storage.protocols import (
+    ConfigStore,
+    SessionKey,
+    StatusStore,
+    TaskCount,
+    TopicStore,
+)
+from headrace.worker.data_plane import lazy_engine, started_ahead
 from headrace.worker.services import (
     Closing,
     Opening,
@@ -57,12 +66,13 @@ def serving_group(
     url: str,
     worker_id: str,
     emit: EventListener,
+    peers: Peers,
     data_plane: DataPlane | None = None,
 ) -> Generator[WorkerHerder]:
     """A herder of a worker of a group that has not been started; closed at the end, with everything that it opened.
 
-    The other workers reach it at *url*; *worker_id* is its name in statuses. Nothing waits for Kafka here, and no JVM is started before
-    a connector runs. Without *data_plane*, connectors run on Spark.
+    The other workers reach it at *url*, and it reaches them through *peers*; *worker_id* is its name in statuses. Nothing waits for Kafka here. The
+    data plane is started once Kafka has been reached. Without *data_plane*, connectors run on Spark.
     """
     with ExitStack() as opened:
         worker = _Worker(
@@ -70,6 +80,7 @@ def serving_group(
             url=url,
             worker_id=worker_id,
             emit=emit,
+            peers=peers,
             data_plane=data_plane or DataPlane.of(lazy_engine(config)),
         )
         opened.callback(worker.closing.close)
@@ -115,6 +126,60 @@ class _Later:
         return getattr(self._found(), name)
 
 
+class _Peers:
+    """The other workers, asked and believed by the session key that is in the config topic (KIP-507)."""
+
+    def __init__(
+        self, signing: RequestSigning, peers: Peers, storage: Future[KafkaStorage]
+    ) -> None:
+        self._signing = signing
+        self._peers = peers
+        self._storage = storage
+
+    def ask(self, url: str, request: InternalRequest) -> None:
+        signed = self._signing.signed(request.body, self._key())
+        self._peers.put(request.method, f"{url.rstrip('/')}{request.path}", request.body, signed)
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        self._signing.verify(body, signature, algorithm, self._key())
+
+    def renew_key(self) -> None:
+        storage, now_ms = self._storage.result(), time.time_ns() // 1_000_000
+        if self._signing.needs_new_key(storage.session_key, now_ms=now_ms):
+            storage.put_session_key(self._signing.new_key(now_ms=now_ms))
+
+    def _key(self) -> SessionKey | None:
+        # No one who is not known yet is to wait for Kafka here.
+        return self._storage.result().session_key if self._storage.done() else None
+
+
+class _TaskCounts:
+    """Task counts as of now, which only the leader writes: an older and smaller one would leave some writers unfenced."""
+
+    def __init__(self, storage: KafkaStorage, herder: WorkerHerder) -> None:
+        self._storage = storage
+        self._herder = herder
+
+    def task_count(self, connector: str) -> TaskCount | None:
+        self._storage.refresh()
+        return self._storage.configs.task_count(connector)
+
+    def put_task_count(self, connector: str, count: TaskCount) -> None:
+        self._herder.have_task_count_stored(connector, count)
+
+
+def _waiting_for(changes: OffsetChanges) -> Callable[[RunSpec], None]:
+    """Has the run of a connector wait until no change of its offsets is under way: the leader is at it, or finishes it."""
+
+    def wait(spec: RunSpec) -> None:
+        if spec.name in changes.open_changes():
+            raise RetriableError(
+                f"Connector {spec.name} waits until the leader of the group has finished a change of its offsets."
+            )
+
+    return wait
+
+
 @dataclass(kw_only=True)
 class _Worker:
     """What a herder is made of."""
@@ -123,13 +188,18 @@ class _Worker:
     url: str
     worker_id: str
     emit: EventListener
+    peers: Peers
     data_plane: DataPlane
     closing: Closing = field(default_factory=Closing)
     _storage: Future[KafkaStorage] = field(default_factory=Future[KafkaStorage])
     _group: Distributed | None = None
+    _herder: WorkerHerder | None = None
 
     def herder(self) -> WorkerHerder:
-        return WorkerHerder(self._local_services(), self._open, coordinate=self._coordination)
+        self._herder = WorkerHerder(
+            self._local_services(), self._open, coordinate=self._coordination
+        )
+        return self._herder
 
     def _local_services(self) -> LocalServices:
         config = self.config
@@ -155,9 +225,16 @@ class _Worker:
             url=self.url,
             slots=config.slots,
             max_delay_ms=config.scheduled_rebalance_max_delay_ms,
+            hand_over=config.relinquish_timeout_ms / 1e3,
         )
+        peers = _Peers(RequestSigning.of(config), self.peers, self._storage)
         self._group = Distributed(
-            parts, settings, self._storage.result, self._member, check=self._check_topics
+            parts,
+            settings,
+            self._storage.result,
+            self._member,
+            peers=peers,
+            check=self._check_topics,
         )
         return self._group
 
@@ -186,8 +263,9 @@ class _Worker:
 
     def _open(self) -> KafkaServices:
         """Wait for Kafka, create the topics that are missing, read them, and open everything."""
-        config, group = self.config, self._group
+        config, group, herder = self.config, self._group, self._herder
         assert group is not None
+        assert herder is not None
         cluster_id = reach_kafka(config)
         self._ensure_topics()
         storage = KafkaStorage(
@@ -206,19 +284,26 @@ class _Worker:
             config=config,
             group_id=config.group_id,
             worker_id=self.worker_id,
-            configs=storage.configs,
+            task_counts=_TaskCounts(storage, herder),
             statuses=storage.statuses,
             emit=to_all(self.emit, *topic_listeners(config, storage)),
             data_plane=self.data_plane,
             close_later=self.closing.later,
             holds=group.holds,
+            published_tasks=storage.configs.published_tasks,
         )
         services = opened_services(opening, kafka_offsets(config, config.offset_storage_topic))
         self.closing.later(self.data_plane.close)
         changes = OffsetChanges(services, storage.changes)
+        group.arrives()
+        configs = [each.config for each in storage.configs.connectors().values()]
+        # After an error, too: connectors then show it.
+        started_ahead(services.engine, configs).add_done_callback(lambda _: group.has_arrived())
         self._storage.set_result(storage)
         return KafkaServices(
-            services=prepared(services, changes), changes=changes, cluster_id=cluster_id
+            services=prepared(services, _waiting_for(changes)),
+            changes=changes,
+            cluster_id=cluster_id,
         )
 
     def _read(self, storage: KafkaStorage) -> None:

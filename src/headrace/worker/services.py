@@ -38,7 +38,13 @@ from headrace.runtime.engine import DataPlane, Engine
 from headrace.runtime.fencing import coordinator_of
 from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
 from headrace.runtime.services import RunSpec, Services, Timing
-from headrace.storage.protocols import ConfigStore, SettingStore, StatusStore, TopicStore
+from headrace.storage.protocols import (
+    ConfigStore,
+    SettingStore,
+    StatusStore,
+    TaskCounts,
+    TopicStore,
+)
 from headrace.storage.sqlite import SqliteStorage
 from headrace.task.connector_spec import PluginChoice
 from headrace.worker.data_plane import LazyEngine, foreign_modules
@@ -244,18 +250,19 @@ class Opening:
     """What is known of a worker before its services are opened.
 
     *close_later* registers the function that closes each of them as soon as it is open. *holds* says whether the group, if there is one,
-    cannot have given this worker up.
+    cannot have given this worker up, and *published_tasks* how many tasks of a connector that group knows.
     """
 
     config: WorkerConfig
     group_id: str
     worker_id: str
-    configs: ConfigStore
+    task_counts: TaskCounts
     statuses: StatusStore
     emit: EventListener
     data_plane: DataPlane
     close_later: Callable[[Callable[[], None]], object]
     holds: Callable[[], bool] = lambda: True
+    published_tasks: Callable[[str], int | None] = lambda _: None
 
 
 def opened_services(opening: Opening, store: OffsetRecordStore) -> Services:
@@ -278,7 +285,7 @@ def opened_services(opening: Opening, store: OffsetRecordStore) -> Services:
         capacity=data_plane.capacity,
         processes=data_plane.processes,
         offsets=stores,
-        configs=opening.configs,
+        task_counts=opening.task_counts,
         statuses=opening.statuses,
         group_id=group_id,
         worker_id=opening.worker_id,
@@ -289,6 +296,7 @@ def opened_services(opening: Opening, store: OffsetRecordStore) -> Services:
         commit_offsets=DriverOffsetCommitter(stores, group_id).commit,
         secondary=_secondary(config, worker_store, group_id),
         require_membership=partial(_require_membership, opening),
+        published_tasks=opening.published_tasks,
     )
 
 
@@ -374,13 +382,22 @@ def sql_check(engine: Engine) -> SqlCheck:
     return engine.sql_problems if isinstance(engine, LazyEngine) else no_sql_check
 
 
-def prepared(services: Services, changes: OffsetChanges) -> Services:
-    """*services* with the steps before each start of a connector, on its run's thread."""
+def settled_first(changes: OffsetChanges) -> Callable[[RunSpec], None]:
+    """Has the run of a connector begin by finishing a change of its offsets that was begun: no other worker can be at it."""
+
+    def settle(spec: RunSpec) -> None:
+        # A separate instance, because it cannot be used again after its hook.
+        changes.settle(replace(spec, connector=type(spec.connector)()))
+
+    return settle
+
+
+def prepared(services: Services, settle: Callable[[RunSpec], None]) -> Services:
+    """*services* with the steps before each start of a connector, on its run's thread, of which *settle* is the first."""
     engine = services.engine
 
     def prepare(spec: RunSpec) -> None:
-        # A separate instance, because it cannot be used again after its hook.
-        changes.settle(replace(spec, connector=type(spec.connector)()))
+        settle(spec)
         ensure_dead_letters(spec)
         if isinstance(engine, LazyEngine):
             names = (each.class_name for each in spec.plugins)

@@ -32,6 +32,7 @@ from headrace.worker.services import (
     own_worker_id,
     prepared,
     reach_kafka,
+    settled_first,
     sql_check,
     timing,
     topic_listeners,
@@ -188,6 +189,7 @@ class _Worker:
             ),
             worker_id=self.worker_id,
             grace=timing(config).grace,
+            slots=self.data_plane.engine.slots,
             once=self.once,
             retries_start=self.retries_start,
             masks_passwords=config.rest_mask_passwords,
@@ -254,7 +256,7 @@ class KafkaOpening:
             config=self._config,
             group_id=self._group_id,
             worker_id=self._local.worker_id,
-            configs=self._storage.configs,
+            task_counts=self._storage.configs,
             statuses=self._storage.statuses,
             emit=self._emit,
             data_plane=self._data_plane,
@@ -267,7 +269,7 @@ class KafkaOpening:
         imported_offsets(opening, services, self._storage.settings)
         changes = OffsetChanges(services, self._storage.changes)
         ready = replace(
-            prepared(services, changes),
+            prepared(services, settled_first(changes)),
             once=self._local.once,
             command_options=self._command_options,
         )

@@ -1,15 +1,16 @@
-"""Resources of the worker: ``/``, ``/health``, ``/metrics``, ``/connector-plugins``, ``/admin/loggers``, ``/openapi.json``."""
+"""Resources of the worker: ``/``, ``/health``, ``/metrics``, ``/connector-plugins``, ``/admin/…``, ``/openapi.json``."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from importlib.resources import files
 from typing import Final
 
 from headrace.herder.answers import Health, PluginKind
-from headrace.herder.errors import BadRequestError, NotFoundError
+from headrace.herder.errors import BadRequestError, ElsewhereError, ForbiddenError, NotFoundError
 from headrace.herder.protocol import Herder
 from headrace.observe.log_levels import Levels, LoggerLevel, UnknownLevelError
 from headrace.observe.metrics import CONTENT_TYPE
@@ -107,6 +108,49 @@ class Loggers:
 
 def _shown(found: LoggerLevel) -> object:
     return wire.level(found.level, found.last_modified_ms)
+
+
+_ACCEPTED: Final = 202
+
+
+class Workers:
+    """Handlers of ``/admin/workers``, which Kafka Connect does not have; called in worker threads.
+
+    Requests that another worker has to answer are sent on to its listeners. With *apart* they are not: the workers have ``admin.listeners`` for
+    them, whose addresses no other worker knows.
+    """
+
+    def __init__(self, herder: Herder, *, apart: bool) -> None:
+        self._herder = herder
+        self._apart = apart
+
+    def every(self, _request: ApiRequest) -> ApiResponse:
+        """``GET /admin/workers``."""
+        with self._reached():
+            return ApiResponse(content=[wire.worker(each) for each in self._herder.workers()])
+
+    def relinquish(self, request: ApiRequest) -> ApiResponse:
+        """``PUT /admin/workers/{id}/relinquish`` (KIP-995)."""
+        with self._reached():
+            self._herder.relinquish(request.name, stay=request.switch("stay"))
+        return nothing(_ACCEPTED)
+
+    def rejoin(self, request: ApiRequest) -> ApiResponse:
+        """``PUT /admin/workers/{id}/rejoin``."""
+        with self._reached():
+            self._herder.rejoin(request.name)
+        return nothing(_ACCEPTED)
+
+    @contextmanager
+    def _reached(self) -> Generator[None]:
+        try:
+            yield
+        except ElsewhereError as error:
+            if not self._apart:
+                raise
+            raise ForbiddenError(
+                f"{error} That is the worker at {error.url}. Requests to admin.listeners are not sent on: ask at its own."
+            ) from error
 
 
 class MetricsPage:

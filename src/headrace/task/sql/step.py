@@ -78,6 +78,15 @@ def is_sql(choice: StageChoice) -> bool:
     return choice.transform.class_name == SPARK_SQL
 
 
+def names_sql(config: Mapping[str, str | None]) -> bool:
+    """Whether a transformation of *config*, which need not be valid, seems to be one that Spark executes. Pure."""
+    name = SPARK_SQL.rpartition(".")[2]
+    return any(
+        key.endswith(".type") and (value or "").rpartition(".")[2] == name
+        for key, value in config.items()
+    )
+
+
 def sql_step(choices: Sequence[StageChoice]) -> SqlStep | None:
     """The step that Spark executes between reading and writing, if any; a chain has at most one. Pure.
 
