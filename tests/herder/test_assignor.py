@@ -42,7 +42,7 @@ class Group:
 
     def join(self, *names: str, slots: int = 4) -> None:
         """New workers, which have nothing yet."""
-        self.members.update({name: Member(slots=slots) for name in names})
+        self.members.update({name: Member(slots=slots, url=f"http://{name}/") for name in names})
 
     def rebalance(self, *, followed_by: frozenset[str] | None = None) -> GroupAssignment:
         """One rebalance; only those whom *followed_by* names get the answer, or all."""
@@ -124,6 +124,24 @@ def test_what_a_lost_worker_had_waits_for_it() -> None:
     group.now_ms += DELAY_MS
     group.settle()
     assert had == group.members["w3"].owned
+    assert not group.moved
+
+
+def test_a_worker_that_comes_back_is_not_waited_for_any_longer() -> None:
+    """It has another id by then; what others have lost goes on waiting, and it is not given away before it takes any."""
+    group = Group(loads(a=1, b=1, c=1, d=1, e=1, f=1))
+    group.join("w1", "w2", "w3")
+    group.settle()
+    had = {name: group.members.pop(name).owned for name in ("w2", "w3")}
+    assert had["w2"] | had["w3"] == group.rebalance().waiting
+    group.join("back")
+    group.members["back"] = Member(slots=4, url="http://w2/", takes_nothing=True)
+    assert had["w2"] | had["w3"] == group.rebalance().waiting
+
+    group.members["back"] = replace(group.members["back"], takes_nothing=False)
+    answer = group.rebalance()
+    assert had["w3"] == answer.waiting
+    assert had["w2"] == group.members["back"].owned
     assert not group.moved
 
 

@@ -240,6 +240,26 @@ def test_what_came_while_the_work_was_divided_is_divided_again() -> None:
         until(lambda: member.membership.requested > before)
 
 
+def test_that_a_worker_leaves_is_said_until_a_join_has_taken_it() -> None:
+    """A request to join that falls into a join is lost with it."""
+    member = Member(Stage())
+    member.joins()
+    with member.started() as group:
+        until(lambda: group.is_open)
+        assert member.role is not None
+        member.role.protocols()
+        group.relinquish(ME, stay=True)
+        before = member.membership.requested
+        until(lambda: member.membership.requested > before + 1)
+
+        member.role.protocols()
+        turns = member.storage.turns
+        until(lambda: member.storage.turns > turns + 1)
+        after = member.membership.requested
+        until(lambda: member.storage.turns > turns + 4)
+        assert after == member.membership.requested
+
+
 def test_what_is_given_up_is_not_kept_because_heartbeats_have_failed() -> None:
     """Said to be here, it would be given to no one, and run nowhere."""
     member = Member(Stage(holds=True, grace=5.0))

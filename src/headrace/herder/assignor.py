@@ -1,8 +1,8 @@
 """Which worker of a group runs which connector. Pure: the leader calls it once in each rebalance.
 
 A connector goes with all its tasks. What moves is revoked in one rebalance and given to another worker in the next, when no one has
-it (KIP-415); what a worker that is gone had waits for ``scheduled.rebalance.max.delay.ms``, in case it comes back. A worker that leaves
-on purpose has handed everything over before (KIP-995), and nothing waits.
+it (KIP-415); what a worker that is gone had waits for ``scheduled.rebalance.max.delay.ms``, unless it comes back before. A worker that
+leaves on purpose has handed everything over before (KIP-995), and nothing waits.
 """
 
 from __future__ import annotations
@@ -34,26 +34,32 @@ class ConnectorLoad:
 class Member:
     """A worker as it joined: how many tasks it runs at once, and the connectors that it has.
 
-    One that is *leaving* gives up what it has. One that *takes_nothing* keeps it, and is given nothing more.
+    *url* is where it is reached; one that comes back has a new id, but the same URL. One that is *leaving* gives up what it has. One that *takes_nothing* keeps it, and is given nothing more.
     """
 
     slots: int
     owned: frozenset[str] = frozenset()
     leaving: bool = False
     takes_nothing: bool = False
+    url: str = ""
+
+    @property
+    def takes(self) -> bool:
+        """Whether it may be given connectors."""
+        return not (self.leaving or self.takes_nothing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignorMemory:
     """What a leader remembers of the rebalance before. It is lost when the leader changes, after which nothing waits.
 
-    *assigned* are the connectors that some member had then, or that waited; *planned* are those that had to be given up, with the
+    *assigned* are the connectors that some member had then, or that waited, with the URL of that member; *planned* are those that had to be given up, with the
     members for whom. *scheduled_ms* is when waiting ends.
     """
 
     generation: int = -1
     members: frozenset[str] = frozenset()
-    assigned: frozenset[str] = frozenset()
+    assigned: Mapping[str, str] = field(default_factory=dict[str, str])
     planned: Mapping[str, str] = field(default_factory=dict[str, str])
     scheduled_ms: int | None = None
 
@@ -97,13 +103,18 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
     members, configured = rebalance.members, rebalance.configured
     owners = Counter(name for member in members.values() for name in member.owned)
     before = _previously_assigned(memory, rebalance)
+    back = {each.url for each in members.values() if each.takes}
     # Connectors that are gone, and those that two members have after one was thought to be dead.
     unwanted = {name for name, count in owners.items() if count > 1 or name not in configured}
     revoked = {
         each: member.owned if member.leaving else member.owned & unwanted
         for each, member in members.items()
     }
-    lost = frozenset(before & configured.keys()) - owners.keys()
+    lost = frozenset(
+        name
+        for name, url in before.items()
+        if name in configured and name not in owners and url not in back
+    )
     scheduled = _scheduled(memory, rebalance, lost)
     waiting = lost if scheduled is not None else frozenset[str]()
     free = frozenset(configured) - owners.keys() - waiting
@@ -120,10 +131,13 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
     delay_ms = 0 if scheduled is None else scheduled - rebalance.now_ms
     if given_up:
         delay_ms = min(delay_ms or _FOLLOW_UP_MS, _FOLLOW_UP_MS)
+    places = {name: before[name] for name in waiting}
+    for each, member in members.items():
+        places.update(dict.fromkeys(member.owned & kept | assigned[each], member.url))
     remembered = AssignorMemory(
         generation=rebalance.generation,
         members=frozenset(members),
-        assigned=kept.union(waiting, *assigned.values()),
+        assigned=places,
         planned={name: target for name, (_, target) in moves.items()},
         scheduled_ms=scheduled,
     )
@@ -133,11 +147,11 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
     return remembered, answer
 
 
-def _previously_assigned(memory: AssignorMemory, rebalance: Rebalance) -> frozenset[str]:
-    """What some member was given before this rebalance, as far as this leader knows."""
+def _previously_assigned(memory: AssignorMemory, rebalance: Rebalance) -> Mapping[str, str]:
+    """What some member was given before this rebalance, and its URL, as far as this leader knows."""
     if memory.generation != rebalance.last_generation:
         # Another one led meanwhile, or the last answer never counted.
-        return frozenset()
+        return {}
     return memory.assigned
 
 
@@ -175,9 +189,7 @@ class _Loads:
     ) -> None:
         self._configured = configured
         self._slots = {
-            each: max(1, member.slots)
-            for each, member in sorted(members.items())
-            if not member.leaving and not member.takes_nothing
+            each: max(1, member.slots) for each, member in sorted(members.items()) if member.takes
         }
         # Loads are compared as whole numbers.
         common = lcm(*self._slots.values())

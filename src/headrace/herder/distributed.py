@@ -359,6 +359,8 @@ class Distributed:
         if self._join_at is not None and self._clock() >= self._join_at:
             self._join_at = None
             self._membership.request_join()
+        if self._leadership.has_more_to_say:
+            self._membership.request_join()
         if self._membership.needs_join:
             self._join()
         self._rest(_LOOK_SECONDS)

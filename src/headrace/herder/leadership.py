@@ -138,6 +138,7 @@ class Leadership:
         """The last one that was joined; -1 before."""
         self.leads = False
         """Whether this worker led that generation."""
+        self._said_flags: MemberFlag | None = None
         self.flags = MemberFlag.UNDERSTANDS_LEAVING
         """What this worker says of itself when it joins next; written by any thread."""
         self.members: Sequence[GroupMember] = ()
@@ -218,7 +219,13 @@ class Leadership:
             for version in (ProtocolVersion.SESSIONED, ProtocolVersion.COMPATIBLE)
         ]
 
+    @property
+    def has_more_to_say(self) -> bool:
+        """Whether its flags have changed since it joined: a request to join again that comes during a join is lost with it."""
+        return self._said_flags is not None and self._said_flags != self.flags
+
     def _metadata(self, version: ProtocolVersion) -> MemberMetadata:
+        self._said_flags = self.flags
         last, allocation = self._assignment, None
         # Whoever was removed joins again as someone new, within the same call of the library.
         if last is not None and self.owned and self._own_id() == self.member_id:
@@ -236,7 +243,7 @@ class Leadership:
             config_offset=self._storage().config_offset,
             allocation=allocation,
             notes=MemberNotes(
-                flags=self.flags,
+                flags=self._said_flags,
                 generation=self.generation,
                 slots=self._settings.slots,
                 version=__version__,
@@ -285,9 +292,7 @@ class Leadership:
         )
         self._memory, answer = assign(self._memory, rebalance)
         self._divided = frozenset(configured)
-        can_take = any(
-            not each.leaving and not each.takes_nothing for each in rebalance.members.values()
-        )
+        can_take = any(each.takes for each in rebalance.members.values())
         self.unplaced = answer.unplaced if can_take else frozenset()
         self.members = [
             GroupMember(
@@ -380,4 +385,5 @@ def _member(said: MemberMetadata) -> Member:
         owned=frozenset(assigned),
         leaving=bool(notes.flags & MemberFlag.LEAVING),
         takes_nothing=said.notes is None or bool(notes.flags & MemberFlag.TAKES_NOTHING),
+        url=said.url,
     )
