@@ -6,10 +6,11 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 
 import pytest
 
-from headrace.connect.errors import FencedError
+from headrace.connect.errors import FencedError, RetriableError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
@@ -30,6 +31,7 @@ from headrace.storage.protocols import (
 )
 from headrace.testing.change_suites import ChangeStorage, ChangeStoreSuite, intent
 from headrace.testing.storage_suites import ConfigStoreSuite, StatusStoreSuite, TopicStoreSuite
+from waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -52,7 +54,9 @@ def open_storage(bootstrap: str, names: StorageTopics) -> Iterator[Callable[...,
     properties = {"bootstrap.servers": bootstrap}
     with ExitStack() as opened:
 
-        def open_one(*, is_atomic: bool = True) -> KafkaStorage:
+        def open_one(
+            *, is_atomic: bool = True, generation: Callable[[], int] | None = None
+        ) -> KafkaStorage:
             writer = f"connect-cluster-{names.configs}" if is_atomic else None
             storage = KafkaStorage(
                 names,
@@ -61,6 +65,7 @@ def open_storage(bootstrap: str, names: StorageTopics) -> Iterator[Callable[...,
                     leader=producer_config(properties, transactional_id=writer),
                     worker=producer_config(properties),
                 ),
+                generation=generation,
             )
             return opened.enter_context(closing(storage))
 
@@ -267,3 +272,64 @@ def test_who_takes_the_lead_ends_what_the_one_before_has_begun(
             dying.commit()
     next_one.configs.put_connector(StoredConnector(name="d", config={"a": "1"}))
     assert ["d"] == list(next_one.configs.connectors())
+
+
+def put_state(store: StatusStore) -> None:
+    """The old owner runs it."""
+    store.put("c", 0, Status(state="RUNNING", worker_id="old"))
+
+
+def remove_states(store: StatusStore) -> None:
+    """The old leader has deleted it."""
+    store.forget("c")
+
+
+@pytest.mark.parametrize("act", [put_state, remove_states])
+def test_what_waited_is_not_written_over_the_state_of_a_later_owner(
+    open_storage: Callable[..., KafkaStorage],
+    monkeypatch: pytest.MonkeyPatch,
+    act: Callable[[StatusStore], None],
+) -> None:
+    """Kafka does not take what a worker writes, which the group goes on without meanwhile; then Kafka takes it."""
+    generation = 2
+    old = open_storage(generation=lambda: 3)
+    new = open_storage(generation=lambda: generation)
+    running = Status(state="RUNNING", worker_id="new")
+    new.statuses.put("c", 0, running)
+    assert new.flush()
+    old.refresh()
+    is_away, write = True, TopicWriter.write
+
+    def refusing(self: TopicWriter, parts: Sequence[TopicRecords], deadline: Deadline) -> None:
+        values = [value for _, entries in parts for _, value in entries]
+        if is_away and any(value is None or b"old" in value for value in values):
+            raise RetriableError("The broker is away.")
+        write(self, parts, deadline)
+
+    monkeypatch.setattr(TopicWriter, "write", refusing)
+    act(old.statuses)
+    until(lambda: old.failure)
+    generation = 5
+    new.statuses.put("c", 0, running)
+    assert new.flush()
+    is_away = False
+
+    assert old.flush()
+    new.refresh()
+    for each in (old, new):
+        assert {0: replace(running, generation=5)} == each.statuses.statuses("c")
+
+
+def test_states_of_a_group_that_begins_anew_are_written(
+    open_storage: Callable[..., KafkaStorage],
+) -> None:
+    """Brokers forget a group without members, and count its generations from one again."""
+    before, after = open_storage(generation=lambda: 57), open_storage(generation=lambda: 1)
+    before.statuses.put("c", 0, Status(state="RUNNING", worker_id="new"))
+    assert before.flush()
+    after.refresh()
+    put_state(after.statuses)
+    assert after.flush()
+
+    before.refresh()
+    assert "old" == before.statuses.statuses("c")[0].worker_id

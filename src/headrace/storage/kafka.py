@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from headrace.connect.errors import ConnectError, RetriableError
@@ -50,7 +52,6 @@ from headrace.storage.status_topic import (
 )
 from headrace.storage.topic_records import UnreadableRecordError
 
-_Waiting: TypeAlias = dict[int | None, Status | None]
 ApplyRecord: TypeAlias = Callable[[bytes | None, bytes | None], None]
 """Takes in the key and the value of a topic's next record."""
 
@@ -68,7 +69,7 @@ class SharedTopics:
     They are read to their ends before a write that depends on them, and again after it. *what* is what they hold, for errors. With a
     transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one
     (KIP-618). *may_write* raises when this process may not write now; it is asked before each call that writes, and right before each write. Each call gives up after
-    *seconds*, with :class:`~headrace.connect.errors.RetriableError`.
+    *seconds*, in which it also waits for other threads, with :class:`~headrace.connect.errors.RetriableError`.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class SharedTopics:
         seconds: float = WRITE_SECONDS,
         clock: Clock = time.monotonic,
     ) -> None:
+        self._what = what
         self._may_write = may_write
         self._writer = TopicWriter(producer, what=what, open_seconds=seconds, clock=clock)
         self._logs: list[CompactedLog] = []
@@ -107,13 +109,13 @@ class SharedTopics:
 
     def refresh(self) -> None:
         """See everything committed before this call."""
-        with self._lock:
-            self._read(self._deadline())
+        with self._alone() as deadline:
+            self._read(deadline)
 
     def take_writing(self) -> None:
         """Fence earlier producers with the transactional id, if there is one: what they have not committed by then never counts."""
-        with self._lock:
-            self._writer.open_anew(self._deadline())
+        with self._alone() as deadline:
+            self._writer.open_anew(deadline)
 
     def take_arrived(self) -> None:
         """See what has arrived by now, without waiting, not even for another thread that reads."""
@@ -130,28 +132,36 @@ class SharedTopics:
 
     def write(self, *parts: TopicRecords) -> None:
         """Write *parts*, whatever others wrote; without a transaction, in their order."""
-        with self._lock:
-            self._write(parts, self._deadline())
+        with self._alone() as deadline:
+            self._write(parts, deadline)
 
     def change(self, parts: Callable[[], Sequence[TopicRecords]]) -> None:
         """Write the *parts* that are given once everything committed before this call is seen; parts without records are left out."""
         # First: who may not write is not to wait for Kafka, nor for another thread that does.
         self._may_write()
-        with self._lock:
-            deadline = self._deadline()
+        with self._alone() as deadline:
             self._read(deadline)
             self._write(parts(), deadline)
 
     def close(self) -> None:
-        """Release the clients."""
+        """Release the clients, after the calls that have begun."""
         with self._lock:
             self._is_closed = True
             self._writer.close()
             for each in self._logs:
                 each.close()
 
-    def _deadline(self) -> Deadline:
-        return Deadline.after(self._seconds, self._clock)
+    @contextmanager
+    def _alone(self) -> Generator[Deadline]:
+        deadline = Deadline.after(self._seconds, self._clock)
+        if not self._lock.acquire(timeout=self._seconds):
+            raise RetriableError(
+                f"Earlier reads and writes of {self._what} did not end in time. The broker is slow or unreachable."
+            )
+        try:
+            yield deadline
+        finally:
+            self._lock.release()
 
     def _read(self, deadline: Deadline) -> None:
         if self._is_closed:
@@ -417,12 +427,33 @@ class KafkaChangeStore:
         self._shared.write((self._topic, [state_entry(intent.entry.id, state)]))
 
 
+class _Put(NamedTuple):
+    """A status that waits to be written, or a removal, of the group's *generation*; *before* is what the topic was known to have then."""
+
+    status: Status | None
+    generation: int | None
+    before: Status | None
+
+    def is_overtaken(self, found: Status | None) -> bool:
+        """Whether *found*, which the topic has now, was written meanwhile, and in a later generation: by a later owner."""
+        return (
+            found is not None
+            and found != self.before
+            and self.generation is not None
+            and found.generation > self.generation
+        )
+
+
+_Waiting: TypeAlias = dict[int | None, _Put]
+
+
 class KafkaStatusStore:
     """A :class:`~headrace.storage.protocols.StatusStore`; *found* is what its *topic* says.
 
     What is put is answered from then on, and written by a thread of this store's own, all that waits at once: a state must not keep those
     from their work whom it is about, nor end them when Kafka does not take it. Each status is stored with the group's *generation*, if
-    that is given.
+    that is given. What waits is given up when a later owner has written meanwhile, as in Kafka Connect: the group may have gone on
+    without this worker while Kafka did not take it.
     """
 
     def __init__(
@@ -436,7 +467,7 @@ class KafkaStatusStore:
         self._shared = shared
         self._topic = topic
         self._generation = generation
-        # The newest of each task, by connector; None removes it.
+        # The newest of each task, by connector.
         self._waiting: dict[str, _Waiting] = {}
         self._changed = threading.Condition()
         self._is_closed = False
@@ -446,11 +477,11 @@ class KafkaStatusStore:
 
     def put(self, connector: str, task: int | None, status: Status) -> None:
         """Store a status. What ends here leaves alone what a later owner has written, as in Kafka Connect."""
-        generation = self._generation
-        own = status if generation is None else replace(status, generation=generation())
+        generation = self._generation and self._generation()
+        own = status if generation is None else replace(status, generation=generation)
         with self._changed:
             if may_replace(own, self._known(connector).get(task)):
-                self._wait_with(connector, {task: own})
+                self._wait_with(connector, {task: own}, generation)
 
     def statuses(self, connector: str) -> Mapping[int | None, Status]:
         """The connector's own status under ``None``, and those of its tasks."""
@@ -471,7 +502,8 @@ class KafkaStatusStore:
                 for task in self._known(connector)
                 if from_task is None or (task is not None and task >= from_task)
             )
-            self._wait_with(connector, dict.fromkeys(tasks))
+            generation = self._generation and self._generation()
+            self._wait_with(connector, dict.fromkeys(tasks), generation)
 
     def flush(self, seconds: float) -> bool:
         """Wait until all is written, for at most *seconds*; returns whether it is."""
@@ -488,12 +520,22 @@ class KafkaStatusStore:
             self._thread.join()
 
     def _known(self, connector: str) -> dict[int | None, Status]:
-        known = {**self._found.statuses(connector), **self._waiting.get(connector, {})}
-        return {task: status for task, status in known.items() if status is not None}
+        found = self._found.statuses(connector)
+        waiting = self._waiting.get(connector, {})
+        put = {
+            task: each.status
+            for task, each in waiting.items()
+            if not each.is_overtaken(found.get(task))
+        }
+        return {task: status for task, status in {**found, **put}.items() if status is not None}
 
-    def _wait_with(self, connector: str, statuses: _Waiting) -> None:
-        if statuses:
-            self._waiting.setdefault(connector, {}).update(statuses)
+    def _wait_with(
+        self, connector: str, statuses: Mapping[int | None, Status | None], generation: int | None
+    ) -> None:
+        found = self._found.statuses(connector)
+        for task, status in statuses.items():
+            put = _Put(status, generation, found.get(task))
+            self._waiting.setdefault(connector, {})[task] = put
         self._changed.notify_all()
         if self._thread is None and self._waiting:
             self._thread = threading.Thread(
@@ -509,7 +551,7 @@ class KafkaStatusStore:
                     return
                 taken = {name: dict(each) for name, each in self._waiting.items()}
             try:
-                self._shared.write((self._topic, list(self._entries(taken))))
+                self._shared.change(partial(self._parts, taken))
             except ConnectError as error:
                 self.failure = error
                 with self._changed:
@@ -523,18 +565,23 @@ class KafkaStatusStore:
 
     def _are_written(self, connector: str, statuses: _Waiting) -> None:
         waiting = self._waiting[connector]
-        for task, status in statuses.items():
+        for task, each in statuses.items():
             # Another one may have been put meanwhile.
-            if waiting[task] is status:
+            if waiting[task] is each:
                 del waiting[task]
         if not waiting:
             del self._waiting[connector]
 
+    def _parts(self, taken: Mapping[str, _Waiting]) -> Sequence[TopicRecords]:
+        return [(self._topic, list(self._entries(taken)))]
+
     def _entries(self, taken: Mapping[str, _Waiting]) -> Iterator[OffsetEntry]:
         for connector, statuses in taken.items():
             found = self._found.statuses(connector)
-            for task, status in statuses.items():
-                if status is None or may_replace(status, found.get(task)):
+            for task, each in statuses.items():
+                before, status = found.get(task), each.status
+                may_write = status is None or may_replace(status, before)
+                if may_write and not each.is_overtaken(before):
                     yield status_entry(connector, task, status)
 
 
