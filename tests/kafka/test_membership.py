@@ -39,6 +39,7 @@ class Member:
     name: str = "a"
     woken: threading.Event = field(default_factory=threading.Event)
     joined: Joined | None = None
+    joins: bool = True
     led: list[int] = field(default_factory=list[int])
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -63,7 +64,7 @@ class Member:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            if self.membership.needs_join:
+            if self.joins and self.membership.needs_join:
                 self.joined = self.membership.join(0.5) or self.joined
             else:
                 self.membership.keep_alive()
@@ -99,6 +100,14 @@ def new_member(bootstrap: str) -> Iterator[Callable[..., Member]]:
             return member
 
         yield make
+
+
+def start_in_order(first: Member, second: Member) -> None:
+    """Have *first* lead: when it joins again a rebalance begins, also when it says nothing new."""
+    first.start()
+    until(lambda: b"a" == first.said)
+    second.start()
+    until(lambda: b"a,b" == first.said == second.said, seconds=30)
 
 
 def test_members_agree_and_one_leads(new_member: Callable[..., Member]) -> None:
@@ -139,9 +148,7 @@ def test_a_member_that_leaves_is_missed_at_once_and_a_silent_one_after_its_sessi
 def test_a_member_holds_while_it_waits_for_another(new_member: Callable[..., Member]) -> None:
     """The broker waits for as long as a rebalance may take, and without heartbeats."""
     first, second = new_member("a"), new_member("b")
-    for each in (first, second):
-        each.start()
-    until(lambda: b"a,b" == first.said == second.said, seconds=30)
+    start_in_order(first, second)
     second.stop()
     first.membership.request_join()
     until(lambda: first.membership.needs_join)
@@ -160,9 +167,7 @@ def test_a_member_is_kept_for_longer_than_its_session_while_another_one_is_slow(
 ) -> None:
     """It holds all the time, and is the same member after it."""
     first, second = new_member("a"), new_member("b")
-    for each in (first, second):
-        each.start()
-    until(lambda: b"a,b" == first.said == second.said, seconds=30)
+    start_in_order(first, second)
     before = first.joined
     second.stop()
     first.membership.request_join()
@@ -186,6 +191,23 @@ def test_a_member_is_kept_for_longer_than_its_session_while_another_one_is_slow(
     assert b"a,b" == first.said
 
 
+def test_a_member_that_does_not_join_again_holds_until_the_group_goes_on_without_it(
+    new_member: Callable[..., Member],
+) -> None:
+    """Its heartbeats are acknowledged up to that moment, and its caller is alive."""
+    first, second = new_member("a"), new_member("b")
+    start_in_order(first, second)
+    second.joins = False
+    first.membership.request_join()
+    until(lambda: second.membership.needs_join)
+    began = time.monotonic()
+
+    until(lambda: not second.membership.holds(), seconds=TIMING.rebalance + TIMING.session)
+    assert b"a,b" == first.said
+    assert time.monotonic() > began + TIMING.session
+    until(lambda: b"a" == first.said, seconds=TIMING.session)
+
+
 @pytest.fixture(scope="module")
 def linked_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
     """A broker of this module's own, with a link that stalls."""
@@ -200,9 +222,7 @@ def test_a_member_that_is_cut_off_in_a_rebalance_does_not_hold_when_the_group_go
     """The broker answers its join, and waits for it no more; the answer is lost. It joins again when the link is back."""
     first = new_member("a", at=linked_broker.bootstrap)
     second = new_member("b", at=linked_broker.broker.bootstrap)
-    for each in (first, second):
-        each.start()
-    until(lambda: b"a,b" == first.said == second.said, seconds=30)
+    start_in_order(first, second)
     second.stop()
     first.membership.request_join()
     until(lambda: second.membership.needs_join)

@@ -48,9 +48,6 @@ _MOST_BACKOFF_MS: Final = 1_000
 _CONNECT_SECONDS: Final = 10.0
 _CLOSE_SECONDS: Final = 5.0
 _NEVER: Final = float("-inf")
-# IllegalGeneration also says that the broker knows the member, but does not prolong its session: a round has ended whose answer has not
-# arrived, and a session after that the member is removed.
-_PROLONG_SESSION: Final = (NoError, RebalanceInProgressError)
 _ANSWERS: Final = (
     ApiVersionsResponse,
     FindCoordinatorResponse,
@@ -182,7 +179,8 @@ class GroupMembership:
         """Whether no broker can have given this member up: what others may do with its work rests on that. Any thread may call.
 
         A heartbeat that was sent within the session's time, less the time between two of them, was acknowledged, also during a
-        rebalance. That does not count while the network's thread does not run, as after a freeze.
+        rebalance; and this member has joined that, or may still. Neither counts while the network's thread does not run, as after a
+        freeze.
         """
         found = self._coordinator
         return found is not None and found.holds()
@@ -275,7 +273,9 @@ class _Coordinator(_BaseCoordinator):
         self._patience = patience
         self._joined: Joined | None = None
         self._guard = threading.Lock()
+        self._is_waited_for = False
         self._acknowledged_at = _NEVER
+        self._settled_at = _NEVER
         self._ticked_at = _NEVER
 
     def holds(self) -> bool:
@@ -330,9 +330,17 @@ class _Coordinator(_BaseCoordinator):
         found = [JoinedMember(each.member_id, bytes(each.metadata)) for each in members]
         return self._role.assign(self._generation.generation_id, protocol, leader_id, found)
 
+    async def _do_join_and_sync_async(self) -> bytes:
+        # The broker waits for a member that joins again, unless it has removed it before.
+        self._is_waited_for = self.holds()
+        try:
+            return await super()._do_join_and_sync_async()
+        finally:
+            self._is_waited_for = False
+
     def _process_sync_group_response(self, response: object, send_time: float) -> bytes:
         assignment: bytes = super()._process_sync_group_response(response, send_time)
-        self._acknowledged_at = max(self._acknowledged_at, send_time)
+        self._settle(send_time)
         return assignment
 
     async def _on_join_complete_async(
@@ -374,11 +382,29 @@ class _Coordinator(_BaseCoordinator):
         return True
 
     def _take_answer(self, response: Any, sent_at: float) -> None:  # noqa: ANN401 (the library's own)
+        # IllegalGeneration also says that the broker knows the member, but does not prolong its session: a round has ended whose answer
+        # has not arrived, and a session after that the member is removed.
         error = for_code(response.error_code)
-        if error in _PROLONG_SESSION:
-            self._acknowledged_at = max(self._acknowledged_at, sent_at)
+        if error is NoError:
+            self._settle(sent_at)
+        elif error is RebalanceInProgressError:
+            self._acknowledge(
+                sent_at if self._is_waited_for else min(sent_at, self._last_of_round())
+            )
         elif error is UnknownMemberIdError:
             self._forget()
+
+    def _settle(self, sent_at: float) -> None:
+        """There was no rebalance, or one was over for this member, after *sent_at*."""
+        self._settled_at = max(self._settled_at, sent_at)
+        self._acknowledge(sent_at)
+
+    def _acknowledge(self, sent_at: float) -> None:
+        self._acknowledged_at = max(self._acknowledged_at, sent_at)
+
+    def _last_of_round(self) -> float:
+        """Up to when an acknowledged heartbeat counts in full: a round that waits for this member's join ends without it in the end."""
+        return self._settled_at + self.config["max_poll_interval_ms"] / 1000 - self._patience
 
     def request_rejoin(self) -> None:
         super().request_rejoin()
@@ -390,7 +416,7 @@ class _Coordinator(_BaseCoordinator):
         self._wake()
 
     def _forget(self) -> None:
-        self._acknowledged_at = _NEVER
+        self._acknowledged_at, self._is_waited_for = _NEVER, False
 
 
 def _client_settings(settings: WireSettings) -> dict[str, Any]:
