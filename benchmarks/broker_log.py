@@ -61,12 +61,16 @@ def parsed_batch(head: bytes) -> Batch | None:
 
 @dataclass(slots=True)
 class Tally:
-    """What a reader with ``read_committed`` could see so far. Pure; times are the broker's, in ms."""
+    """What a reader with ``read_committed`` could see so far. Pure; times are the broker's, in ms.
+
+    *commits_ms* are the times at which transactions with records were committed.
+    """
 
     committed: int = 0
     transactions: int = 0
     first_landed_ms: int | None = None
     last_committed_ms: int | None = None
+    commits_ms: list[int] = field(default_factory=list[int])
     _open: dict[int, int] = field(default_factory=dict[int, int])
 
     def add(self, batch: Batch) -> None:
@@ -87,6 +91,7 @@ class Tally:
         if marker.committed and records:
             self.transactions += 1
             self.committed += records
+            self.commits_ms.append(marker.landed_ms)
             self.last_committed_ms = marker.landed_ms
 
 

@@ -13,7 +13,7 @@ from benchmarks.control_scene import ControlScene, files_connector
 from benchmarks.figure import Figure
 from benchmarks.idle_source import IDLE, PROBED, STAYING
 from benchmarks.report import MIB
-from benchmarks.service import Service
+from benchmarks.service import Service, alone
 from benchmarks.spark_start import have_archive, starts
 
 _FEW, _MANY, _SLOWLY = 100, 1_000_000, "4000"
@@ -36,7 +36,7 @@ class ControlCase:
 
 def _first_records(scene: ControlScene) -> Sequence[Figure]:
     seconds = list[float]()
-    with Service(scene.folder(), scene.bootstrap) as service:
+    with alone(scene.folder(), scene.bootstrap) as service:
         _warm_up(scene, service)
         for _ in range(scene.scale.rounds):
             seconds.append(_first_record(scene, service))
@@ -82,12 +82,12 @@ def _restarted(scene: ControlScene) -> float:
     topic, folder = scene.topic(), scene.folder()
     log = scene.log(topic)
     config = files_connector(scene.file(_MANY), topic, headrace_max_records_per_second=_SLOWLY)
-    with Service(folder, scene.bootstrap) as first:
+    with alone(folder, scene.bootstrap) as first:
         first.create(topic, config)
         first.until(lambda: log.follow().transactions > 1, seconds=_COMMIT_SECONDS, what="A record")
         first.kill()
     before = log.follow().committed
-    with Service(folder, scene.bootstrap) as second:
+    with alone(folder, scene.bootstrap) as second:
         second.until(
             lambda: log.follow().committed > before, seconds=_COMMIT_SECONDS, what="A new record"
         )
@@ -96,12 +96,12 @@ def _restarted(scene: ControlScene) -> float:
 
 def _paused(scene: ControlScene) -> Sequence[Figure]:
     folder, count = scene.folder(), scene.scale.connectors
-    with Service(folder, scene.bootstrap) as service:
+    with alone(folder, scene.bootstrap) as service:
         empty = service.rss_bytes()
         for number in range(count):
             config = files_connector(folder / f"{number}", f"topic-{number}")
             service.create(f"paused-{number}", config, state="PAUSED")
-    with Service(folder, scene.bootstrap) as service:
+    with alone(folder, scene.bootstrap) as service:
         service.until(
             lambda: len(service.request("GET", "/connectors").json()) == count,
             seconds=_COMMIT_SECONDS,
@@ -181,7 +181,7 @@ def _passing_percent(scene: ControlScene, service: Service, connector_class: str
 
 def _idle_service(scene: ControlScene, *, slots: int) -> Service:
     modules = IDLE.partition(":")[0]
-    return Service(
+    return alone(
         scene.folder(), scene.bootstrap, headrace_slots=str(slots), plugin_modules=modules
     )
 

@@ -122,11 +122,11 @@ def plan_once(case: PlanCase, files: int, folder: Path) -> PlanMeasured:
     with place as props:
         connector = FilesConnector()
         connector.start({"files.format": "jsonl", "topic": "t", "files.recursive": "true", **props})
-        empty = _settled_bytes()
+        empty = settled_bytes()
         entries = _entries(case, files - case.new, props["files.path"]) if case.known else ()
         index = _index(entries)
         request = PlanRequest(slots=_SLOTS, offsets=OffsetSnapshot(index.known(_NAME)))
-        before = _settled_bytes()
+        before = settled_bytes()
         began, cpu = time.monotonic(), time.process_time()
         plan = connector.plan(request)
         found = PlanMeasured(
@@ -198,7 +198,7 @@ def _entry(size: int, version: str) -> SourceOffset:
     }
 
 
-def _settled_bytes() -> int:
+def settled_bytes() -> int:
     """The memory that this process has when it has given back what it does not need; the peak begins again."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""``headrace run`` as a service: started, called over HTTP, killed."""
+"""A worker as a service: started, called over HTTP, ended, killed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -25,37 +25,42 @@ _LOOK_SECONDS: Final = 0.01
 _START_SECONDS: Final = 60.0
 _REQUEST_SECONDS: Final = 60.0
 _ANSWERS = re.compile(r"Requests are answered at (http://[^\s/]+)/")
+HEADRACE: Final = ("-m", "headrace")
 
 
 class Service:
-    """A worker with a state file in *folder* that is started on entry and ended on exit.
+    """A worker with its configuration and its log in *folder*, started on entry and ended on exit.
 
-    Another one in the same folder continues with its connectors. *began* is when its process was launched,
-    in seconds since the epoch. One thread owns it.
+    *command* are Python's arguments before the configuration. Another service in the same folder continues with its connectors.
+    *began* is when its process was launched, in seconds since the epoch, and *url* where it answers. One thread owns it.
     """
 
-    def __init__(self, folder: Path, bootstrap: str, **settings: str) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str], command: Sequence[str]) -> None:
         self._folder = folder
         self._log = folder / "output.log"
+        self._command = command
         self._settings = {
-            "bootstrap.servers": bootstrap,
-            "group.id": folder.name,
             "key.converter": STRING,
             "value.converter": STRING,
             "listeners": "http://127.0.0.1:0",
-            "state.file": str(folder / "state.db"),
-            **{key.replace("_", "."): value for key, value in settings.items()},
+            **settings,
         }
         self.began = 0.0
+        self.url = ""
 
     def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Launch it, again if it has ended; returns when it answers requests."""
         config = self._folder / "worker.json"
         config.write_text(json.dumps(self._settings))
         self._log.unlink(missing_ok=True)
         self.began = time.time()
         with self._log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "headrace", "run", str(config)],
+                [sys.executable, *self._command, str(config)],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -63,11 +68,11 @@ class Service:
                 start_new_session=True,
             )
         try:
-            self._client = httpx.Client(base_url=self._url(), timeout=_REQUEST_SECONDS)
+            self.url = self._found_url()
         except BaseException:
             self.kill()
             raise
-        return self
+        self._client = httpx.Client(base_url=self.url, timeout=_REQUEST_SECONDS)
 
     def __exit__(
         self,
@@ -75,6 +80,10 @@ class Service:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """SIGTERM, if it still runs; returns when it has ended."""
         self._client.close()
         end_all([self._process])
 
@@ -96,6 +105,10 @@ class Service:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    def told(self) -> str:
+        """What it has logged since it was launched."""
+        return self._log.read_text(errors="replace")
+
     def cpu_seconds(self) -> Mapping[int, float]:
         """User and system time so far, by process."""
         return {each.pid: each.ticks / TICKS_PER_SECOND for each in self._stats()}
@@ -112,9 +125,9 @@ class Service:
                 raise BenchmarkError(f"{what} has not happened.\n{tail(self._log)}")
             time.sleep(_LOOK_SECONDS)
 
-    def _url(self) -> str:
+    def _found_url(self) -> str:
         def found() -> re.Match[str] | None:
-            return _ANSWERS.search(self._log.read_text(errors="replace"))
+            return _ANSWERS.search(self.told())
 
         self.until(lambda: found() is not None, seconds=_START_SECONDS, what="The worker's start")
         match = found()
@@ -124,3 +137,17 @@ class Service:
     def _stats(self) -> list[Stat]:
         members = read_tree([self._process.pid])
         return [stat for stat in map(read_stat, members) if stat is not None]
+
+
+def alone(folder: Path, bootstrap: str, **settings: str) -> Service:
+    """``headrace run`` with a state file in *folder*."""
+    return Service(
+        folder,
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": folder.name,
+            "state.file": str(folder / "state.db"),
+            **{key.replace("_", "."): value for key, value in settings.items()},
+        },
+        (*HEADRACE, "run"),
+    )

@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks.contender import BenchmarkError
 from benchmarks.control_scene import ControlScene, files_connector
 from benchmarks.figure import Figure
-from benchmarks.service import Service
+from benchmarks.service import alone
 
 _COMMIT_SECONDS = 300.0
 _SECONDS = 600.0
@@ -80,11 +80,11 @@ def _launched(scene: ControlScene) -> float:
     topic, folder = scene.topic(), scene.folder()
     log, file = scene.log(topic), scene.file(100)
     waiting = file.rename(folder / file.name)
-    with Service(folder, scene.bootstrap) as first:
+    with alone(folder, scene.bootstrap) as first:
         first.create(topic, files_connector(file, topic))
         first.kill()
     waiting.rename(file)
-    with Service(folder, scene.bootstrap) as second:
+    with alone(folder, scene.bootstrap) as second:
         second.until(
             lambda: log.follow().committed > 0, seconds=_COMMIT_SECONDS, what="The first record"
         )

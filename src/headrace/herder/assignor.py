@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 _FOLLOW_UP_MS: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorLoad:
+class ConnectorLoad(NamedTuple):
     """What a connector needs: *tasks*, which must all run at once where *must_fit* is set, as those of a polled connector."""
 
     tasks: int
@@ -197,8 +196,7 @@ class _Loads:
         self._loads = dict.fromkeys(self._slots, 0)
         self._has = {each: defaultdict[_Kind, set[str]](set) for each in self._slots}
         for each in self._slots:
-            for name in members[each].owned - revoked[each]:
-                self._give(name, each, is_owned=True)
+            self._keep(each, members[each].owned - revoked[each])
 
     def new(self, member: str) -> frozenset[str]:
         """What *member* has now that no one had before."""
@@ -268,6 +266,14 @@ class _Loads:
 
     def _fits(self, load: ConnectorLoad, member: str) -> bool:
         return not load.must_fit or load.tasks <= self._slots[member]
+
+    def _keep(self, member: str, names: Iterable[str]) -> None:
+        by_load = defaultdict[ConnectorLoad, set[str]](set)
+        for name in names:
+            by_load[self._configured[name]].add(name)
+        for load, found in by_load.items():
+            self._has[member][_Kind(load, is_owned=True)] = found
+            self._loads[member] += load.weight * len(found) * self._share[member]
 
     def _give(self, name: str, member: str, *, is_owned: bool) -> None:
         load = self._configured[name]

@@ -243,9 +243,7 @@ class _Reader:
     def bytes(self, length: int) -> bytes:
         end = self._at + length
         if length < 0 or end > len(self._data):
-            raise GroupFormatError(
-                f"a field of {length} bytes begins at {self._at}, and there are {len(self._data)}"
-            )
+            raise _too_short(length, self._at, self._data)
         found, self._at = self._data[self._at : end], end
         return found
 
@@ -262,7 +260,7 @@ class _Reader:
         found: dict[str, Sequence[int]] = {}
         for _ in range(self._count()):
             connector = self.string()
-            found[connector] = tuple(self.int() for _ in range(self._count()))
+            found[connector] = self._ints(self._count())
         return found
 
     def begins_own_block(self) -> bool:
@@ -276,6 +274,18 @@ class _Reader:
             raise GroupFormatError(f"a list of {count} begins at {self._at}, and there is less")
         return max(count, 0)
 
+    def _ints(self, count: int) -> tuple[int, ...]:
+        return struct.unpack(f">{count}i", self.bytes(count * _INT.size))
+
     def _number(self, form: struct.Struct) -> int:
-        (number,) = form.unpack(self.bytes(form.size))
+        at, self._at = self._at, self._at + form.size
+        if self._at > len(self._data):
+            raise _too_short(form.size, at, self._data)
+        (number,) = form.unpack_from(self._data, at)
         return number
+
+
+def _too_short(length: int, at: int, data: bytes) -> GroupFormatError:
+    return GroupFormatError(
+        f"a field of {length} bytes begins at {at}, and there are {len(data)}"
+    )
