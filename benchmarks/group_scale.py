@@ -265,7 +265,7 @@ def _divided(connectors: int) -> Sequence[Figure]:
 def _computed(title: str, events: Sequence[_Event]) -> Sequence[Figure]:
     longest = [max(each.computation for each in event.rounds) for event in events]
     settled = [sum(each.all for each in event.rounds) for event in events]
-    connectors = int(title.split()[0].replace(",", ""))
+    connectors = int(title.split(maxsplit=1)[0].replace(",", ""))
     return [
         Figure(
             title=f"{title}: its leader's computation, median of the longest rounds",
