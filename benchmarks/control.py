@@ -181,9 +181,7 @@ def _passing_percent(scene: ControlScene, service: Service, connector_class: str
 
 def _idle_service(scene: ControlScene, *, slots: int) -> Service:
     modules = IDLE.partition(":")[0]
-    return alone(
-        scene.folder(), scene.bootstrap, headrace_slots=str(slots), plugin_modules=modules
-    )
+    return alone(scene.folder(), scene.bootstrap, headrace_slots=str(slots), plugin_modules=modules)
 
 
 def _alone_percent(scene: ControlScene, service: Service) -> float:

@@ -64,7 +64,7 @@ def test_a_worker_that_is_not_there_is_reported_with_what_to_do(
     shown = capsys.readouterr().err
     assert shown.startswith("headrace: The worker at http://127.0.0.1:1 cannot be reached: ")
     assert shown.endswith(
-        ". Start one with 'headrace run', or choose another with --url or HEADRACE_URL.\n"
+        ". Start one with 'headrace run' or 'headrace worker', or choose another with --url or HEADRACE_URL.\n"
     )
 
 

@@ -96,6 +96,8 @@ NOT_RUN = {
     "./demo": "tests/examples/test_demo_runs.py",
     "./check": "what runs this test",
     "HEADRACE_SEED=1234 ./check": "likewise",
+    "headrace cluster": "tests/cli/test_cluster_command.py",
+    "headrace workers": "tests/cli/test_workers_command.py",
     "pip install -e": "fetches packages; tests/project/test_docs.py knows the extras",
     "pip download --no-deps": "fetches the archive that the example data was made from",
     "python examples/data/make.py": "needs that archive",

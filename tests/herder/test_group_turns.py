@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
+import pytest
+
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
@@ -238,6 +240,29 @@ def test_what_came_while_the_work_was_divided_is_divided_again() -> None:
         member.joins()
 
         until(lambda: member.membership.requested > before)
+
+
+def test_what_is_being_given_up_is_not_started_again() -> None:
+    """By a request that comes while its tasks end: another worker is about to run it."""
+    member = Member(Stage(holds=True, grace=5.0))
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started() as group:
+        until(lambda: member.runs() == ["c"])
+        run = member.stage.the_run()
+        member.joins(revoked=["c"])
+        until(run.asked.is_set)
+        changed = StoredConnector(name="c", config=config(name="c", other="1"))
+        member.stage.configs.put_connector(changed)
+        group.stored(changed, again=True)
+        with pytest.raises(ConflictError):
+            group.require_owner("c")
+        run.end()
+
+        until(lambda: not member.runs())
+        turns = member.storage.turns
+        until(lambda: member.storage.turns > turns + 2)
+        assert [] == member.runs()
 
 
 def test_that_a_worker_leaves_is_said_until_a_join_has_taken_it() -> None:

@@ -56,7 +56,7 @@ def start(
         folder,
         port=_port_of(folder) if port is None else port,
         log_folder=log_folder,
-        properties=_pairs(properties),
+        properties=key_values(properties),
         detached=True,
     )
     ran_before = chosen.is_running
@@ -100,7 +100,8 @@ def _described(state: BrokerState, what: str) -> str:
     )
 
 
-def _pairs(properties: Iterable[str]) -> dict[str, str]:
+def key_values(properties: Iterable[str]) -> dict[str, str]:
+    """What was given as ``KEY=VALUE``; raises ``click.BadParameter``."""
     pairs: dict[str, str] = {}
     for written in properties:
         key, equals, value = written.partition("=")

@@ -23,6 +23,7 @@ from headrace.observe.log_format import as_logged
 # The commands by name; imported on demand, because some of them import Spark.
 COMMANDS = {
     "broker": "headrace.cli.broker:broker",
+    "cluster": "headrace.cli.cluster:cluster",
     "completion": "headrace.cli.completion:completion",
     "connectors": "headrace.cli.connectors:connectors",
     "explain": "headrace.cli.explain:explain",

@@ -163,7 +163,7 @@ class RestClient:
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
             kind = NoWorkerError if _is_refused(error) else WorkerError
             raise kind(
-                f"The worker at {self.url} cannot be reached: {error}. Start one with 'headrace run', or "
+                f"The worker at {self.url} cannot be reached: {error}. Start one with 'headrace run' or 'headrace worker', or "
                 "choose another with --url or HEADRACE_URL."
             ) from error
         except httpx.TimeoutException as error:

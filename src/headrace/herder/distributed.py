@@ -86,6 +86,7 @@ class Distributed:
         self._is_to_end = False
         self._joins_since: float | None = None
         self._flags_guard = threading.Lock()
+        self._giving_up = frozenset[str]()
         self._kafka: KafkaServices | None = None
         self._is_leading = False
         self._join_at: float | None = None
@@ -166,8 +167,8 @@ class Distributed:
             )
 
     def has(self, name: str) -> bool:
-        """Whether the connector is assigned to this worker."""
-        return name in self._leadership.owned
+        """Whether the connector is assigned to this worker, and is not being given up."""
+        return name in self._leadership.owned and name not in self._giving_up
 
     def require_owner(self, name: str) -> None:
         """Return if the connector is assigned to this worker.
@@ -517,6 +518,8 @@ class Distributed:
         reconciler = self._parts.reconciler
 
         def give_up() -> Sequence[Future[None]]:
+            # From here on no request starts any of them again.
+            self._giving_up = frozenset(names)
             for name in names:
                 self._seen.pop(name, None)
             return [reconciler.give_up(name) for name in sorted(names)]
@@ -528,6 +531,7 @@ class Distributed:
         # Its states are written before someone else writes others.
         self._storage().flush()
         self._leadership.lose(names)
+        self._giving_up = frozenset()
         if self._kafka is not None:
             for name in names:
                 self._kafka.services.offsets.keep_only(NamedConnector(name=name))

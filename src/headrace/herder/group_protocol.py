@@ -286,6 +286,4 @@ class _Reader:
 
 
 def _too_short(length: int, at: int, data: bytes) -> GroupFormatError:
-    return GroupFormatError(
-        f"a field of {length} bytes begins at {at}, and there are {len(data)}"
-    )
+    return GroupFormatError(f"a field of {length} bytes begins at {at}, and there are {len(data)}")

@@ -259,8 +259,8 @@ class KafkaAdmin:
             return True
 
         created = self._answered(ask, "the creation of", deadline, topic=new.topic)
-        if created:
-            self._await_known(new.topic, deadline)
+        # Also after another client has created it, perhaps just now.
+        self._await_known(new.topic, deadline)
         return created
 
     def _await_known(self, topic: str, deadline: Deadline) -> None:
