@@ -258,6 +258,41 @@ def test_a_polled_connector_goes_where_its_tasks_fit() -> None:
     assert {"w1": [], "w2": ["polled"]} == group.owned()
 
 
+def test_a_polled_connector_is_moved_when_its_tasks_turn_out_not_to_fit() -> None:
+    """How many it has, only its run knows; if they fit nowhere, no one has it."""
+    group = Group({"a": ConnectorLoad(tasks=0, must_fit=True), "b": ConnectorLoad(tasks=3)})
+    group.join("small", slots=2)
+    group.join("large", slots=4)
+    group.settle()
+    [owner] = [name for name, owned in group.owned().items() if "a" in owned]
+    group.configured["a"] = ConnectorLoad(tasks=3, must_fit=True)
+    group.settle()
+    assert "a" in group.members["large"].owned
+
+    assert owner == "small"
+    group.configured["a"] = ConnectorLoad(tasks=5, must_fit=True)
+    assert {"a"} == group.settle().unplaced
+    assert {"large": ["b"], "small": []} == group.owned()
+
+
+def test_who_leaves_goes_on_until_someone_who_arrives_takes_over() -> None:
+    """If no one arrives, there is nothing to wait for."""
+    group = Group(loads(a=1, b=1))
+    group.join("w1")
+    group.settle()
+    group.members["w2"] = Member(slots=4, takes_nothing=True)
+    group.members["w1"] = replace(group.members["w1"], leaving=True)
+    group.settle()
+    assert {"w1": ["a", "b"], "w2": []} == group.owned()
+
+    group.members["w2"] = Member(slots=4)
+    group.settle()
+    assert {"w1": [], "w2": ["a", "b"]} == group.owned()
+    group.members["w2"] = replace(group.members["w2"], leaving=True)
+    group.settle()
+    assert {"w1": [], "w2": []} == group.owned()
+
+
 def test_a_group_in_which_no_one_takes_anything_waits() -> None:
     """All are leaving: the connectors are there for whoever comes next."""
     group = Group(loads(a=1))

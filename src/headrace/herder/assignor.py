@@ -28,6 +28,10 @@ class ConnectorLoad(NamedTuple):
         """What it counts for; one without tasks is run as well."""
         return max(1, self.tasks)
 
+    def fits(self, slots: int) -> bool:
+        """Whether a worker with so many slots can run it."""
+        return not self.must_fit or self.tasks <= max(1, slots)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
@@ -105,8 +109,18 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
     back = {each.url for each in members.values() if each.takes}
     # Connectors that are gone, and those that two members have after one was thought to be dead.
     unwanted = {name for name, count in owners.items() if count > 1 or name not in configured}
+    # Who leaves goes on until someone who arrives can take over.
+    may_leave = bool(back) or not any(
+        each.takes_nothing and not each.leaving for each in members.values()
+    )
     revoked = {
-        each: member.owned if member.leaving else member.owned & unwanted
+        each: member.owned
+        if member.leaving and may_leave
+        else frozenset(
+            name
+            for name in member.owned
+            if name in unwanted or not configured[name].fits(member.slots)
+        )
         for each, member in members.items()
     }
     lost = frozenset(
@@ -265,7 +279,7 @@ class _Loads:
         return best and best[2]
 
     def _fits(self, load: ConnectorLoad, member: str) -> bool:
-        return not load.must_fit or load.tasks <= self._slots[member]
+        return load.fits(self._slots[member])
 
     def _keep(self, member: str, names: Iterable[str]) -> None:
         by_load = defaultdict[ConnectorLoad, set[str]](set)

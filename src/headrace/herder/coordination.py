@@ -63,6 +63,11 @@ class Coordination(Protocol):
         ...
 
     @property
+    def is_arriving(self) -> bool:
+        """Whether this worker is given no connectors yet, as its data plane is starting."""
+        ...
+
+    @property
     def is_to_end(self) -> bool:
         """Whether the worker was asked to end; its owner looks again and again."""
         ...

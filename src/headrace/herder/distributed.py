@@ -87,6 +87,7 @@ class Distributed:
         self._joins_since: float | None = None
         self._flags_guard = threading.Lock()
         self._giving_up = frozenset[str]()
+        self._arrives_until = clock()
         self._kafka: KafkaServices | None = None
         self._is_leading = False
         self._join_at: float | None = None
@@ -274,13 +275,19 @@ class Distributed:
         self._require_named(worker)
         self._set_flag(MemberFlag.LEAVING, is_set=False)
 
-    def arrives(self) -> None:
-        """Take no connectors until :meth:`has_arrived`; called before ``begin``."""
+    def arrives(self, at_most: float) -> None:
+        """Take no connectors until :meth:`has_arrived`, but for *at_most* so many seconds; called before the group is joined."""
+        self._arrives_until = self._clock() + at_most
         self._leadership.flags |= MemberFlag.TAKES_NOTHING
 
     def has_arrived(self) -> None:
         """Take connectors from now on; any thread may call."""
         self._set_flag(MemberFlag.TAKES_NOTHING, is_set=False)
+
+    @property
+    def is_arriving(self) -> bool:
+        """Whether it takes no connectors yet."""
+        return MemberFlag.TAKES_NOTHING in self._leadership.flags
 
     def _require_named(self, worker: str) -> None:
         if worker == worker_name(self._settings.url):
@@ -351,6 +358,8 @@ class Distributed:
             self._reminder.reset()
         if self._reminder.is_due(self._clock()):
             _log.warning("%s", error)
+        # What has failed has asked for the next join already.
+        self._woken.clear()
         self._rest(_RETRY_SECONDS)
 
     def _turn(self) -> None:
@@ -360,6 +369,9 @@ class Distributed:
         if self._join_at is not None and self._clock() >= self._join_at:
             self._join_at = None
             self._membership.request_join()
+        if self.is_arriving and self._clock() >= self._arrives_until:
+            # Its connectors then say what they wait for.
+            self.has_arrived()
         if self._leadership.has_more_to_say:
             self._membership.request_join()
         if self._membership.needs_join:

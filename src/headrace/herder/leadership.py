@@ -28,6 +28,7 @@ from headrace.herder.group_protocol import (
 )
 from headrace.kafka.deadline import Clock
 from headrace.kafka.membership import Joined, JoinedMember
+from headrace.storage.protocols import StoredConnector
 
 _log = logging.getLogger(__name__)
 # The connector itself, among the numbers of its tasks.
@@ -207,8 +208,16 @@ class Leadership:
             )
 
     def must_divide_again(self) -> bool:
-        """Whether connectors have come or gone since this worker, as the leader, has divided the work."""
-        return self.leads and frozenset(self._local.configs.connectors()) != self._divided
+        """Whether connectors have come or gone since this worker, as the leader, has divided the work, or one does not fit where it is."""
+        if not self.leads:
+            return False
+        stored = self._local.configs.connectors()
+        return frozenset(stored) != self._divided or any(
+            name in stored and not self._load(stored[name]).fits(each.notes.slots)
+            for each in self.members
+            if each.notes is not None
+            for name in each.connectors
+        )
 
     # -- asked by the membership ------------------------------------------------------------------------
 
@@ -276,11 +285,7 @@ class Leadership:
             return dict.fromkeys(found, encoded_assignment(behind))
         self._strangers = sorted(each.url for each in found.values() if each.notes is None)
         configured = {
-            name: ConnectorLoad(
-                tasks=len(self._local.configs.task_configs(name)),
-                must_fit=self._is_polled(stored.config.get(CONNECTOR_CLASS) or ""),
-            )
-            for name, stored in self._local.configs.connectors().items()
+            name: self._load(stored) for name, stored in self._local.configs.connectors().items()
         }
         rebalance = Rebalance(
             generation=generation,
@@ -342,6 +347,12 @@ class Leadership:
                 self._settings.group,
                 size,
             )
+
+    def _load(self, stored: StoredConnector) -> ConnectorLoad:
+        return ConnectorLoad(
+            tasks=len(self._local.configs.task_configs(stored.name)),
+            must_fit=self._is_polled(stored.config.get(CONNECTOR_CLASS) or ""),
+        )
 
     def _is_polled(self, class_name: str) -> bool:
         """Whether all tasks of such connectors run at once; of a class that is not here nothing is known."""

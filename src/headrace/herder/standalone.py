@@ -68,6 +68,11 @@ class Standalone:
         return self._is_open.is_set()
 
     @property
+    def is_arriving(self) -> bool:
+        """It has what it has."""
+        return False
+
+    @property
     def is_to_end(self) -> bool:
         """No request asks for it."""
         return False

@@ -50,6 +50,7 @@ _HEALTH_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
 _READY = "Worker has completed startup and is ready to handle requests."
 _STARTING = "Worker is still starting up. {}"
+_ARRIVING = "Requests are answered, and it is given connectors as soon as Spark has started."
 _UNHEALTHY = (
     "Worker was unable to handle this request and may be unable to handle other requests. {}"
 )
@@ -251,6 +252,8 @@ class WorkerHerder:
         problem = self._coordination.problem
         if problem is not None:
             return WorkerHealth(status=Health.UNHEALTHY, message=_UNHEALTHY.format(problem))
+        if self.is_open and self._coordination.is_arriving:
+            return WorkerHealth(status=Health.STARTING, message=_STARTING.format(_ARRIVING))
         if self.is_open:
             return WorkerHealth(status=Health.HEALTHY, message=_READY)
         why = self.delay or self.stage() or ""

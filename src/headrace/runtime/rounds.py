@@ -181,8 +181,9 @@ class Rounds:
             timing=self._services.timing,
             once=self._services.once,
         )
-        check_room(self._spec.name, len(works), slots=self._services.capacity.slots)
+        # Before they are counted: in a group, another worker may have room for them.
         self._run_context.tasks.report(connector, [work.config for work in works])
+        check_room(self._spec.name, len(works), slots=self._services.capacity.slots)
         if not works or (probed and not has_work):
             return self._services.once or self._idle(offsets)
         handed_over = self._handed_over(works)

@@ -55,6 +55,8 @@ from headrace.worker.services import (
 _log = logging.getLogger(__name__)
 _WAIT_SECONDS: Final = 60.0
 _CHECK_SECONDS: Final = 10.0
+# Longer than Spark takes to start on a small machine; one that has no cores yet is waited for where connectors run.
+_ARRIVING_SECONDS: Final = 90.0
 # A transaction's time-out, unless it is set otherwise, and how often brokers look for those that are over.
 _OPEN_TRANSACTION_SECONDS: Final = 75.0
 
@@ -295,7 +297,7 @@ class _Worker:
         services = opened_services(opening, kafka_offsets(config, config.offset_storage_topic))
         self.closing.later(self.data_plane.close)
         changes = OffsetChanges(services, storage.changes)
-        group.arrives()
+        group.arrives(_ARRIVING_SECONDS)
         configs = [each.config for each in storage.configs.connectors().values()]
         # After an error, too: connectors then show it.
         started_ahead(services.engine, configs).add_done_callback(lambda _: group.has_arrived())
