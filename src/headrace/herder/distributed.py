@@ -278,7 +278,7 @@ class Distributed:
     def arrives(self, at_most: float) -> None:
         """Take no connectors until :meth:`has_arrived`, but for *at_most* so many seconds; called before the group is joined."""
         self._arrives_until = self._clock() + at_most
-        self._leadership.flags |= MemberFlag.TAKES_NOTHING
+        self._set_flag(MemberFlag.TAKES_NOTHING, is_set=True)
 
     def has_arrived(self) -> None:
         """Take connectors from now on; any thread may call."""
@@ -453,8 +453,7 @@ class Distributed:
         self._leadership.take(added)
         for name in sorted(added):
             self._submit_start(name)
-        if assignment.delay_ms:
-            self._join_at = self._clock() + assignment.delay_ms / 1e3
+        self._join_at = self._clock() + assignment.delay_ms / 1e3 if assignment.delay_ms else None
 
     def _submit_start(self, name: str) -> None:
         # Behind a request that holds its name, such as its creation with offsets.

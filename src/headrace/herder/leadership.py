@@ -80,7 +80,7 @@ class GroupSettings:
     """What a worker says when it joins *group*: its *url*, with a slash at the end, and how many tasks it runs at once.
 
     *max_delay_ms* is ``scheduled.rebalance.max.delay.ms``; *hand_over* is how long its connectors may take to be taken over when it
-    leaves, in seconds.
+    leaves, *session* ``session.timeout.ms``, both in seconds.
     """
 
     group: str
@@ -88,6 +88,7 @@ class GroupSettings:
     slots: int
     max_delay_ms: int
     hand_over: float = 20.0
+    session: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +101,6 @@ class GroupMember:
     url: str
     connectors: frozenset[str]
     notes: MemberNotes | None
-
-    def has_flag(self, flag: MemberFlag) -> bool:
-        """Whether it has said so."""
-        return self.notes is not None and bool(self.notes.flags & flag)
 
 
 class Leadership:
@@ -140,6 +137,7 @@ class Leadership:
         self.leads = False
         """Whether this worker led that generation."""
         self._said_flags: MemberFlag | None = None
+        self._taken_since: float | None = None
         self.flags = MemberFlag.UNDERSTANDS_LEAVING
         """What this worker says of itself when it joins next; written by any thread."""
         self.members: Sequence[GroupMember] = ()
@@ -200,8 +198,16 @@ class Leadership:
         return self._assignment is not None and not self._assignment.leader_understands_leaving
 
     def refuse_taken_url(self) -> None:
-        """Raise ``TaskFailedError`` when another worker has told the group the same URL."""
-        if self._assignment is not None and self._assignment.error == _URL_IS_TAKEN:
+        """Raise ``TaskFailedError`` when another worker has told the group the same URL, and has not gone for the time of a session.
+
+        It may be this worker's own predecessor, which was killed while it joined.
+        """
+        if self.assignment.error != _URL_IS_TAKEN:
+            self._taken_since = None
+            return
+        now = self._clock()
+        self._taken_since = self._taken_since or now
+        if now - self._taken_since > self._settings.session:
             raise TaskFailedError(
                 f"Another worker of the group {self._settings.group!r} says that it is at {self._settings.url}, too. Requests for one would reach "
                 "the other: give each worker its own rest.advertised.host.name and rest.advertised.port, or listeners."
@@ -223,8 +229,9 @@ class Leadership:
 
     def protocols(self) -> Sequence[tuple[str, bytes]]:
         """What this worker runs, in both versions in which that can be said."""
+        self._said_flags = self.flags
         return [
-            (version.protocol, encoded_metadata(self._metadata(version)))
+            (version.protocol, encoded_metadata(self._metadata(version, self._said_flags)))
             for version in (ProtocolVersion.SESSIONED, ProtocolVersion.COMPATIBLE)
         ]
 
@@ -233,8 +240,7 @@ class Leadership:
         """Whether its flags have changed since it joined: a request to join again that comes during a join is lost with it."""
         return self._said_flags is not None and self._said_flags != self.flags
 
-    def _metadata(self, version: ProtocolVersion) -> MemberMetadata:
-        self._said_flags = self.flags
+    def _metadata(self, version: ProtocolVersion, flags: MemberFlag) -> MemberMetadata:
         last, allocation = self._assignment, None
         # Whoever was removed joins again as someone new, within the same call of the library.
         if last is not None and self.owned and self._own_id() == self.member_id:
@@ -252,7 +258,7 @@ class Leadership:
             config_offset=self._storage().config_offset,
             allocation=allocation,
             notes=MemberNotes(
-                flags=self._said_flags,
+                flags=flags,
                 generation=self.generation,
                 slots=self._settings.slots,
                 version=__version__,

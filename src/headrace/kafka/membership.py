@@ -272,6 +272,7 @@ class _Coordinator(_BaseCoordinator):
         self._clock = clock
         self._patience = patience
         self._joined: Joined | None = None
+        self._answered: tuple[object, bytes] | None = None
         self._guard = threading.Lock()
         self._is_waited_for = False
         self._acknowledged_at = _NEVER
@@ -331,12 +332,18 @@ class _Coordinator(_BaseCoordinator):
         return self._role.assign(self._generation.generation_id, protocol, leader_id, found)
 
     async def _do_join_and_sync_async(self) -> bytes:
+        # One that was completed while no one waited for it: the library would join once more.
+        answered, self._answered = self._answered, None
+        if answered is not None and answered[0] == self._generation:
+            return answered[1]
         # The broker waits for a member that joins again, unless it has removed it before.
         self._is_waited_for = self.holds()
         try:
-            return await super()._do_join_and_sync_async()
+            assignment: bytes = await super()._do_join_and_sync_async()
         finally:
             self._is_waited_for = False
+        self._answered = self._generation, assignment
+        return assignment
 
     def _process_sync_group_response(self, response: object, send_time: float) -> bytes:
         assignment: bytes = super()._process_sync_group_response(response, send_time)
@@ -346,6 +353,7 @@ class _Coordinator(_BaseCoordinator):
     async def _on_join_complete_async(
         self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
     ) -> None:
+        self._answered = None
         with self._guard:
             self._joined = Joined(generation, member_id, protocol, bytes(member_assignment_bytes))
         self._wake()

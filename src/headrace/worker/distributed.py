@@ -228,6 +228,7 @@ class _Worker:
             slots=config.slots,
             max_delay_ms=config.scheduled_rebalance_max_delay_ms,
             hand_over=config.relinquish_timeout_ms / 1e3,
+            session=config.session_timeout_ms / 1e3,
         )
         peers = _Peers(RequestSigning.of(config), self.peers, self._storage)
         self._group = Distributed(
