@@ -247,6 +247,27 @@ def test_connectors_are_divided_and_taken_over(group: Group) -> None:
     until(lambda: second.stage.states() == {None: "STOPPED"})
 
 
+def test_a_configuration_that_is_put_again_restarts_its_connector(group: Group) -> None:
+    """Wherever it runs, as in Kafka Connect; a target state that it has already does not."""
+    first = group.worker("a")
+    until(lambda: first.herder.is_open)
+    for name in "cd":
+        first.herder.create(request(name))
+    second = group.worker("b")
+    until(lambda: len(first.runs()) == len(second.runs()) == 1)
+
+    for worker, [name] in [(each, each.runs()) for each in (first, second)]:
+        before = worker.stage.the_run(name)
+        first.herder.resume(name)
+        first.herder.put_config(name, first.herder.info(name).config)
+        until(lambda: before not in worker.stage.running and name in worker.runs())  # noqa: B023 (called at once)
+        # Once, and at the next record there is nothing to do.
+        after = worker.stage.the_run(name)
+        first.herder.create(request(f"later-than-{name}"))
+        until(lambda: f"later-than-{name}" in first.runs() + second.runs())  # noqa: B023
+        assert not after.asked.is_set()
+
+
 def test_offsets_are_changed_when_nothing_runs_on_any_worker(group: Group) -> None:
     """The leader waits for the one that has the connector."""
     first = group.worker("a")

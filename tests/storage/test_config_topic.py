@@ -152,6 +152,19 @@ def test_a_deleted_connector_leaves_its_task_count() -> None:
     assert StoredConnector(name="c", config={}) == topic.connector("c")
 
 
+def test_each_configuration_has_a_number_of_its_own() -> None:
+    """Also one that is the same as before, and one of a connector that was deleted meanwhile."""
+    topic, numbers = ConfigTopic(), list[int]()
+    for value in (properties(a="1"), properties(a="1"), None, properties(a="1")):
+        content = None if value is None else json.dumps(value).encode()
+        topic.apply(b"connector-m", content)
+        numbers.append(topic.records("m").config_number)
+    topic.apply(*target_state_entry("m", "PAUSED"))
+
+    assert [1, 2, 0, 3] == numbers
+    assert 3 == topic.records("m").config_number
+
+
 def test_a_connector_may_have_hyphens_in_its_name() -> None:
     """The number of a task is what follows the last one."""
     topic = topic_of(

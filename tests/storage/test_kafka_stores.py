@@ -190,10 +190,10 @@ def test_numbers_of_changes_are_not_given_twice(open_storage: Callable[..., Kafk
     assert [1, 2, 3] == [each.entry.id for each in begun]
 
 
-def test_what_is_stored_is_not_written_again(
+def test_only_a_configuration_is_written_again(
     storage: KafkaStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A record restarts the tasks of Java workers; a new configuration needs its tasks again, though they are the same."""
+    """Its record restarts the connector, wherever it runs; a new one needs its tasks again, though they are the same."""
     written, write = list[int](), TopicWriter.write
 
     def counting(self: TopicWriter, parts: Sequence[TopicRecords], deadline: Deadline) -> None:
@@ -204,12 +204,35 @@ def test_what_is_stored_is_not_written_again(
     for version in ("1", "1", "2"):
         storage.configs.put_connector(StoredConnector(name="c", config={"v": version}))
         storage.configs.put_task_configs("c", [{"n": "0"}])
+    for _ in range(2):
+        storage.configs.put_target_state("c", "PAUSED")
     paused = StoredConnector(name="c", config={"v": "2"}, target_state="PAUSED")
-    storage.configs.put_connector(paused)
+    assert paused == storage.configs.connector("c")
     for _ in range(2):
         storage.configs.delete_connector("c")
 
-    assert [1, 2, 1, 2, 1, 2] == written
+    assert [1, 2, 1, 1, 2, 1, 2] == written
+
+
+def test_a_configuration_that_is_written_again_has_another_number(
+    open_storage: Callable[..., KafkaStorage],
+) -> None:
+    """So that the worker that runs the connector can tell; a target state does not change it."""
+    one, other = open_storage(is_atomic=False), open_storage(is_atomic=False)
+    stored = StoredConnector(name="c", config={"a": "1"})
+    one.configs.put_connector(stored)
+    other.refresh()
+    first = other.config_number("c")
+
+    one.configs.put_connector(stored)
+    other.refresh()
+    second = other.config_number("c")
+    one.configs.put_target_state("c", "STOPPED")
+    other.refresh()
+
+    assert 0 == other.config_number("d")
+    assert len({0, first, second}) == 3
+    assert second == other.config_number("c")
 
 
 def test_a_writer_that_was_replaced_writes_nothing(

@@ -166,7 +166,7 @@ class ConnectorRequests:
             stored = replace(before, target_state=target.value)
             if target is TargetState.STOPPED:
                 self._local.configs.put_task_configs(name, ())
-            self._local.configs.put_connector(stored)
+            self._local.configs.put_target_state(name, target.value)
             self._coordination.stored(stored, again=False)
 
         self._ask(name, f"writing the target state of connector {name} to {self._local.place}", act)

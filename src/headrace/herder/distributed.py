@@ -98,8 +98,9 @@ class Distributed:
         self._settle_at = clock() + _SETTLE_SECONDS
         self._settling: Future[None] | None = None
         self._shown_unplaced = frozenset[str]()
-        # Connectors as they were when they were last started or changed here. Used by the herder's thread.
-        self._seen: dict[str, StoredConnector] = {}
+        # Connectors as they were when they were last started or changed here, and the numbers of their configurations. Used by the
+        # herder's thread.
+        self._seen: dict[str, tuple[StoredConnector, int]] = {}
         self._heard: Future[None] | None = None
         self._thread = threading.Thread(
             target=in_log_context(self._run), name="headrace-group", daemon=True
@@ -518,7 +519,8 @@ class Distributed:
             self._want(connector, again=False)
 
     def _want(self, connector: StoredConnector, *, again: bool) -> None:
-        self._seen[connector.name] = connector
+        number = self._storage().config_number(connector.name)
+        self._seen[connector.name] = connector, number
         target = TargetState(connector.target_state)
         self._parts.reconciler.want(connector.name, target, again=again)
 
@@ -586,8 +588,12 @@ class Distributed:
                 self._submit_start(name)
         elif now is None:
             self.deleted(name)
-        elif now != seen:
-            self._want(now, again=now.config != seen.config)
+        else:
+            # One that was written again is to be started anew, as it is where the leader runs it.
+            before, number = seen
+            is_written_again = number != self._storage().config_number(name)
+            if is_written_again or now != before:
+                self._want(now, again=is_written_again or now.config != before.config)
 
     def _settle_left(self) -> None:
         """Finish changes of offsets that failed and could not be undone then: no connector with such a change starts."""

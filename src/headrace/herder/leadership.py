@@ -74,6 +74,10 @@ class GroupStorage(Protocol):
         """The offset after the last record of the config topic that was read."""
         ...
 
+    def config_number(self, connector: str) -> int:
+        """Another number each time a configuration of that connector has been read, also the same one again."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:

@@ -96,11 +96,13 @@ def _entry(key: str, value: Mapping[str, object] | None) -> OffsetEntry:
 class ConnectorRecords:
     """What the topic says about one connector.
 
-    *config* is ``None`` where it was deleted, or has only other records. *tasks* are in force since their last commit; where that
+    *config* is ``None`` where it was deleted, or has only other records; *config_number* counts the configurations in the topic up to this one,
+    so that it tells the same one, written again. *tasks* are in force since their last commit; where that
     named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*.
     """
 
     config: Properties | None = None
+    config_number: int = 0
     target_state: str | None = None
     tasks: tuple[Mapping[str, str], ...] = ()
     is_inconsistent: bool = False
@@ -114,6 +116,7 @@ class ConfigTopic:
 
     session_key: SessionKey | None = None
     """The key with which workers sign their requests to each other; ``None`` before one was written."""
+    _configs: int = 0
     _found: dict[str, ConnectorRecords] = field(default_factory=dict[str, ConnectorRecords])
     # The tasks' records of each connector since its last commit.
     _uncommitted: dict[str, _Tasks] = field(default_factory=dict[str, "_Tasks"])
@@ -160,7 +163,9 @@ class ConfigTopic:
                 after = ConnectorRecords(target_state=before.target_state, count=before.count)
                 self._uncommitted.pop(name, None)
             case _Kind.CONNECTOR, content:
-                after = replace(before, config=_properties(content))
+                config = _properties(content)
+                self._configs += 1
+                after = replace(before, config=config, config_number=self._configs)
             case _, None:
                 return
             case _Kind.COMMIT, content:

@@ -261,6 +261,10 @@ class KafkaStorage:
         """Store *key*, as the leader alone may; the other workers have it once they have read the topic to this place."""
         self._led.write((self._topics.configs, [session_key_entry(key)]))
 
+    def config_number(self, connector: str) -> int:
+        """Another number each time a configuration of that connector has been read; 0 when it has none."""
+        return self._found.records(connector).config_number
+
     def flush(self) -> bool:
         """Wait until the states that were put are written, for some seconds at most; returns whether they are."""
         return self.statuses.flush(STATUS_SECONDS)
@@ -303,16 +307,27 @@ class KafkaConfigStore:
         return self._found.connector(name)
 
     def put_connector(self, connector: StoredConnector) -> None:
-        """Store or replace a connector; what is stored already is not written again, since each record restarts tasks."""
-        self._shared.change(lambda: [self.storing(connector)])
+        """Store or replace a connector; its configuration is always written, since each record of one restarts the connector."""
+        self._shared.change(lambda: [self.storing(connector, again=True)])
 
-    def storing(self, connector: StoredConnector) -> TopicRecords:
-        """The records that store *connector*, for a caller that writes others with them."""
+    def put_target_state(self, name: str, target_state: str) -> None:
+        """Write the target state if it is another one, and no configuration."""
+
+        def parts() -> Sequence[TopicRecords]:
+            before = self._found.connector(name)
+            if before is None or before.target_state == target_state:
+                return ()
+            return [(self._topic, [target_state_entry(name, target_state)])]
+
+        self._shared.change(parts)
+
+    def storing(self, connector: StoredConnector, *, again: bool = False) -> TopicRecords:
+        """The records that store *connector*, for a caller that writes others with them; its configuration *again* if it is stored already."""
         before = self._found.records(connector.name)
         made: list[OffsetEntry] = []
         if (before.target_state or "RUNNING") != connector.target_state:
             made.append(target_state_entry(connector.name, connector.target_state))
-        if before.config != connector.config:
+        if again or before.config != connector.config:
             made.append(connector_entry(connector.name, connector.config))
         return self._topic, made
 

@@ -86,6 +86,12 @@ class MemoryConfigStore:
         """Store or replace a connector."""
         self._connectors[connector.name] = connector
 
+    def put_target_state(self, name: str, target_state: str) -> None:
+        """Change the target state alone."""
+        stored = self._connectors.get(name)
+        if stored is not None:
+            self._connectors[name] = replace(stored, target_state=target_state)
+
     def delete_connector(self, name: str) -> None:
         """Forget a connector's configuration and tasks; its offsets and task count stay."""
         self._connectors.pop(name, None)

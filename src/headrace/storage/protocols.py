@@ -67,7 +67,11 @@ class ConfigStore(TaskCounts, Protocol):
         ...
 
     def put_connector(self, connector: StoredConnector) -> None:
-        """Store or replace a connector."""
+        """Store or replace a connector, which the worker that has it then starts anew, also if nothing of it is different."""
+        ...
+
+    def put_target_state(self, name: str, target_state: str) -> None:
+        """Change the target state alone; without effect when no connector of that name is stored."""
         ...
 
     def delete_connector(self, name: str) -> None:

@@ -298,6 +298,12 @@ class SqliteConfigStore:
         """Store or replace a connector."""
         self._file.write(_put_connector(connector))
 
+    def put_target_state(self, name: str, target_state: str) -> None:
+        """Change the target state alone."""
+        self._file.write(
+            ("update connectors set target_state = ? where name = ?", (target_state, name))
+        )
+
     def delete_connector(self, name: str) -> None:
         """Forget a connector's configuration and tasks; its offsets and task count stay."""
         self._file.write(

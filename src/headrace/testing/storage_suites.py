@@ -171,6 +171,18 @@ class ConfigStoreSuite:
 
         assert store.connectors()["c"].config == {"b": "2"}
 
+    def test_the_target_state_changes_alone(self, store: ConfigStore) -> None:
+        """And nothing where there is no connector."""
+        store.put_connector(StoredConnector(name="c", config={"a": "1"}))
+        for target in ("PAUSED", "PAUSED", "STOPPED"):
+            store.put_target_state("c", target)
+        store.put_target_state("d", "PAUSED")
+
+        expected = StoredConnector(name="c", config={"a": "1"}, target_state="STOPPED")
+        assert {"c": expected} == store.connectors()
+        store.put_target_state("c", "RUNNING")
+        assert {"c": StoredConnector(name="c", config={"a": "1"})} == store.connectors()
+
     def test_a_deleted_connector_keeps_its_task_count(self, store: ConfigStore) -> None:
         """A connector of the same name may follow, and must fence what the first one left."""
         store.put_connector(StoredConnector(name="c", config={}))
