@@ -91,6 +91,7 @@ class FakeHerder:
     signing: RequestSigning = SIGNING
     caught_up: int = 0
     group: dict[str, WorkerInfo] = field(default_factory=dict[str, WorkerInfo])
+    shares_levels: bool = False
 
     def catch_up(self) -> None:
         """Note it."""
@@ -278,6 +279,11 @@ class FakeHerder:
         """See ``Herder``."""
         self._note("relinquish", (worker, stay))
         self._become(worker, WorkerState.LEAVING)
+
+    def share_level(self, logger: str, level: str) -> bool:
+        """See ``Herder``."""
+        self._note("share_level", (logger, level))
+        return self.shares_levels
 
     def rejoin(self, worker: str) -> None:
         """See ``Herder``."""

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from rest.conftest import Serve
+from rest.fake_herder import FakeHerder
 
 NAME = "tests.rest.loggers"
 
@@ -58,6 +59,34 @@ def test_scope(client: httpx.Client, logger: logging.Logger, scope: str, status:
 
     assert (status, status == 204) == (answer.status_code, answer.content == b"")
     assert 5 == logger.level
+
+
+def test_a_group_is_told_of_the_level(
+    herder: FakeHerder, client: httpx.Client, logger: logging.Logger
+):
+    """And this worker sets it when it reads of it, as the others do."""
+    herder.shares_levels = True
+
+    answer = put(client, "debug", query="?scope=cluster")
+
+    assert (204, b"") == (answer.status_code, answer.content)
+    assert [("share_level", (NAME, "debug"))] == herder.calls
+    assert logging.NOTSET == logger.level
+
+
+@pytest.mark.parametrize("body", [{}, {"level": ""}, {"level": "LOUD"}])
+def test_a_group_is_not_told_of_what_is_no_level(
+    herder: FakeHerder, client: httpx.Client, body: object
+):
+    """The answers are those without a scope."""
+    herder.shares_levels = True
+    answers = [
+        client.put(f"/admin/loggers/{NAME}{query}", json=body) for query in ("", "?scope=cluster")
+    ]
+
+    assert answers[0].json() == answers[1].json()
+    assert answers[0].status_code == answers[1].status_code >= 400
+    assert [] == herder.calls
 
 
 @pytest.mark.parametrize(

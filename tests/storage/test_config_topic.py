@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 import tracemalloc
 from collections.abc import Mapping
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.observe.log_levels import Levels
 from headrace.storage.config_topic import (
     ConfigTopic,
     connector_entry,
+    logger_entry,
     session_key_entry,
     target_state_entry,
     task_count_entry,
@@ -212,6 +215,44 @@ def test_what_cannot_be_read_changes_nothing(key: bytes | None, value: bytes, sa
 def test_requests_to_running_workers_are_no_configuration(key: str) -> None:
     """They are passed over without an error."""
     assert {} == topic_of((key, {"level": "DEBUG"})).connectors()
+
+
+def test_levels_of_loggers_are_told_from_when_someone_wants_them() -> None:
+    """The record is Kafka Connect's; what was read before was for others."""
+    topic, told = ConfigTopic(), list[tuple[str, str]]()
+    entry = logger_entry("org.apache", "DEBUG")
+    topic.apply(*entry)
+
+    def note(logger: str, level: str) -> None:
+        told.append((logger, level))
+
+    topic.on_level = note
+    topic.apply(*logger_entry("a-b", "trace"))
+    topic.apply(*entry)
+
+    assert (b"logger-cluster-org.apache", b'{"level":"DEBUG"}') == entry
+    assert [("a-b", "trace"), ("org.apache", "DEBUG")] == told
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (b"logger-cluster-", b'{"level":"INFO"}', "it has no logger, or no level"),
+        (b"logger-cluster-x", b'{"level":5}', "it has no logger, or no level"),
+        (b"logger-cluster-x", b"{}", "it has no logger, or no level"),
+        (b"logger-cluster-x", None, "it has no logger, or no level"),
+        (b"logger-cluster-x", b'{"level":"LOUD"}', "its level 'LOUD' is not known"),
+    ],
+)
+def test_what_is_no_level_is_passed_over(key: bytes, value: bytes | None, said: str) -> None:
+    """The loggers of this process stay as they are."""
+    root = logging.RootLogger(logging.INFO)
+    root.manager = logging.Manager(root)
+    topic = ConfigTopic(on_level=Levels(root).change)
+    with pytest.raises(UnreadableRecordError, match=said):
+        topic.apply(key, value)
+
+    assert logging.INFO == root.level
 
 
 def test_the_session_key_is_kafka_connects() -> None:

@@ -182,6 +182,32 @@ def test_the_session_key_of_the_leader_reaches_the_others(
     assert later == other.session_key
 
 
+def levels_told(storage: KafkaStorage) -> list[tuple[str, str]]:
+    """Those that the storage tells of from now on, in which all until now has been read."""
+    told = list[tuple[str, str]]()
+    storage.refresh()
+    storage.follow_levels(lambda *level: told.append(level))
+    return told
+
+
+def test_any_worker_tells_all_of_a_level(open_storage: Callable[..., KafkaStorage]) -> None:
+    """Beside the leader's transactions; who comes later is not told (KIP-976)."""
+    leader, other = open_storage(), open_storage(is_atomic=False)
+    leader.take_lead()
+    told = [levels_told(leader), levels_told(other)]
+
+    other.put_level("org.apache", "DEBUG")
+    leader.configs.put_task_count("c", TaskCount(slots=1))
+    leader.put_level("org.apache", "INFO")
+    told.append(levels_told(open_storage(is_atomic=False)))
+    leader.refresh()
+    other.refresh()
+
+    both = [("org.apache", "DEBUG"), ("org.apache", "INFO")]
+    assert [both, both, []] == told
+    assert TaskCount(slots=1) == other.configs.task_count("c")
+
+
 def test_numbers_of_changes_are_not_given_twice(open_storage: Callable[..., KafkaStorage]) -> None:
     """Where another leader has begun some meanwhile."""
     one, other = open_storage(is_atomic=False), open_storage(is_atomic=False)

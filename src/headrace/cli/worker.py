@@ -16,6 +16,7 @@ from headrace.observe.counts import Counts
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
 from headrace.observe.log_format import as_logged, configure_logging
+from headrace.observe.log_levels import Levels
 from headrace.observe.metrics import Metrics
 from headrace.observe.secret_masking import printed_as
 from headrace.plugins import checked_worker_of
@@ -50,7 +51,7 @@ def worker(worker_config: Path, *, json_logs: bool, log_level: str) -> int:
 
 def _serve(config: DistributedConfig) -> int:
     rest = RestConfig.parse(config.originals)
-    counts = Counts()
+    counts, levels = Counts(), Levels()
     with (
         closing(bound(rest)) as binding,
         closing(Peers(rest.trust_context())) as peers,
@@ -60,10 +61,13 @@ def _serve(config: DistributedConfig) -> int:
             worker_id=binding.worker_id,
             emit=to_all(EventLog(), counts),
             peers=peers,
+            levels=levels,
         ) as herder,
     ):
         # Of its own connectors alone: whoever adds up the group's workers counts each one once.
         snapshots = partial(connector_snapshots, herder, worker_id=binding.worker_id)
         metrics = Metrics(counts, snapshots)
-        server = RestServer(herder, rest, binding=binding, metrics=metrics.text, peers=peers)
+        server = RestServer(
+            herder, rest, binding=binding, levels=levels, metrics=metrics.text, peers=peers
+        )
         return served(herder, server)

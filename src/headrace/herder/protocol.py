@@ -206,6 +206,13 @@ class Herder(Protocol):
         """
         ...
 
+    def share_level(self, logger: str, level: str) -> bool:
+        """Have all workers of the group, with this one, set the *level* of *logger*, as soon as they learn of it (KIP-976).
+
+        Returns whether they are: a worker that stands alone does nothing here.
+        """
+        ...
+
     def rejoin(self, worker: str) -> None:
         """Have the worker take connectors again, after :meth:`relinquish`; returns when that has been arranged.
 

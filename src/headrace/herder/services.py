@@ -79,7 +79,8 @@ class LocalServices:
     until the herder is told to give up. *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
     connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
     whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
-    *place* is where configurations are, in sentences, and *slots* how many tasks run at once.
+    *place* is where configurations are, in sentences, and *slots* how many tasks run at once. *share_level* has all workers of a group
+    set a logger's level, and is ``None`` for a worker that stands alone.
     """
 
     configs: ConfigStore
@@ -97,6 +98,7 @@ class LocalServices:
     together: Callable[[], AbstractContextManager[None]] = nullcontext
     place: str = "the state file"
     slots: int = 1
+    share_level: Callable[[str, str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -437,6 +437,13 @@ class WorkerHerder:
         """Have the worker hand its connectors over, and end unless it is to *stay*."""
         self._coordination.relinquish(worker, stay=stay)
 
+    def share_level(self, logger: str, level: str) -> bool:
+        """Have all workers of the group set the level of a logger, if this is a worker of one."""
+        share_level = self._local.share_level
+        if share_level is not None:
+            share_level(logger, level)
+        return share_level is not None
+
     def rejoin(self, worker: str) -> None:
         """Have the worker take connectors again."""
         self._coordination.rejoin(worker)

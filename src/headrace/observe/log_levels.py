@@ -72,9 +72,7 @@ class Levels:
         level has changed. The root stands for all. Creates the logger *name* if it does not exist. Raises
         :class:`UnknownLevelError`.
         """
-        level = LEVELS.get(trimmed_as_java(word).upper())
-        if level is None:
-            raise UnknownLevelError(word)
+        level = level_of(word)
         with self._changing:
             affected = self._affected(name)
             now_ms = int(self._clock() * 1000)
@@ -107,6 +105,14 @@ class Levels:
         return LoggerLevel(
             level=level_name(logger.getEffectiveLevel()), last_modified_ms=modified_ms
         )
+
+
+def level_of(word: str) -> int:
+    """The level of ``logging`` that *word* names to Java, whatever its case. Raises :class:`UnknownLevelError`."""
+    level = LEVELS.get(trimmed_as_java(word).upper())
+    if level is None:
+        raise UnknownLevelError(word)
+    return level
 
 
 def level_name(level: int) -> str:

@@ -171,7 +171,7 @@ def metrics_routes(text: Callable[[], str]) -> list[Route]:
 
 def admin_routes(levels: Levels, herder: Herder, *, apart: bool = False) -> list[Route]:
     """The routes that ``admin.listeners`` may move to other listeners (*apart*), or switch off."""
-    loggers, workers = Loggers(levels), Workers(herder, apart=apart)
+    loggers, workers = Loggers(levels, herder), Workers(herder, apart=apart)
     return [
         Route(path="/admin/loggers", methods={"GET": loggers.every}),
         Route(path="/admin/loggers/{}", methods={"GET": loggers.one, "PUT": loggers.change}),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, cast
@@ -41,8 +41,6 @@ class _Kind(StrEnum):
 
 
 _KINDS: Final = tuple(_Kind)
-# They are requests to running workers, and no state.
-_NO_CONFIGURATION: Final = (_Kind.RESTART, _Kind.LOGGER)
 # Workers before 3.5 know only the first field, and not that connectors can be stopped (KIP-875).
 _STATES: Final = {
     "RUNNING": {"state": "STARTED", "state.v2": "STARTED"},
@@ -88,6 +86,11 @@ def session_key_entry(key: SessionKey) -> OffsetEntry:
     return _entry(_Kind.SESSION_KEY, value)
 
 
+def logger_entry(logger: str, level: str) -> OffsetEntry:
+    """The record that has every worker give *logger*, and those below it, the *level* (KIP-976)."""
+    return _entry(_Kind.LOGGER + logger, {"level": level})
+
+
 def _entry(key: str, value: Mapping[str, object] | None) -> OffsetEntry:
     return key.encode(), None if value is None else document(value).encode()
 
@@ -116,6 +119,8 @@ class ConfigTopic:
 
     session_key: SessionKey | None = None
     """The key with which workers sign their requests to each other; ``None`` before one was written."""
+    on_level: Callable[[str, str], object] = lambda _logger, _level: None
+    """Called with a logger and its level for each record that sets one; raises ``ValueError`` for a word that is no level."""
     _configs: int = 0
     _found: dict[str, ConnectorRecords] = field(default_factory=dict[str, ConnectorRecords])
     # The tasks' records of each connector since its last commit.
@@ -149,7 +154,9 @@ class ConfigTopic:
             self.session_key = _session_key(parsed(value))
         elif kind is _Kind.TASK:
             self._apply_task(name, value)
-        elif kind not in _NO_CONFIGURATION:
+        elif kind is _Kind.LOGGER:
+            self._apply_level(name, parsed(value))
+        elif kind is not _Kind.RESTART:
             self._apply_to_connector(kind, name, value)
 
     def _apply_to_connector(self, kind: _Kind, name: str, value: bytes | None) -> None:
@@ -184,6 +191,15 @@ class ConfigTopic:
         if content is not None:
             config = cast("Mapping[str, str]", _properties(content))
             self._uncommitted.setdefault(name, {})[index] = config
+
+    def _apply_level(self, logger: str, content: Content | None) -> None:
+        level = None if content is None else content.get("level")
+        if not (logger and isinstance(level, str)):
+            raise UnreadableRecordError("it has no logger, or no level")
+        try:
+            self.on_level(logger, level)
+        except ValueError as error:
+            raise UnreadableRecordError(f"its level {level!r} is not known") from error
 
 
 _Tasks: TypeAlias = dict[int, Mapping[str, str]]

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
@@ -28,6 +28,7 @@ from headrace.storage.changes_topic import (
 from headrace.storage.config_topic import (
     ConfigTopic,
     connector_entry,
+    logger_entry,
     session_key_entry,
     target_state_entry,
     task_count_entry,
@@ -232,6 +233,8 @@ class KafkaStorage:
         self._shared = (led, own)
         self._led = led
         self._topics = topics
+        self._clients = clients
+        self._seconds = seconds
         self._found = configs
         self.configs = KafkaConfigStore(led, topics, configs, changes)
         self.changes = KafkaChangeStore(led, topics.changes, changes, self.configs)
@@ -260,6 +263,20 @@ class KafkaStorage:
     def put_session_key(self, key: SessionKey) -> None:
         """Store *key*, as the leader alone may; the other workers have it once they have read the topic to this place."""
         self._led.write((self._topics.configs, [session_key_entry(key)]))
+
+    def follow_levels(self, set_level: Callable[[str, str], object]) -> None:
+        """From now on call *set_level* with each logger and level that is read, on whatever thread reads; it raises ``ValueError`` for none.
+
+        Those read before were meant for workers that ran then, as in Kafka Connect.
+        """
+        self._found.on_level = set_level
+
+    def put_level(self, logger: str, level: str) -> None:
+        """Have every worker of the group give *logger* this *level* once it reads so; any worker may call (KIP-976)."""
+        # It is asked for too rarely to keep a connection for it.
+        topics = SharedTopics(self._clients.worker, what="levels of loggers", seconds=self._seconds)
+        with closing(topics) as writer:
+            writer.write((self._topics.configs, [logger_entry(logger, level)]))
 
     def config_number(self, connector: str) -> int:
         """Another number each time a configuration of that connector has been read; 0 when it has none."""

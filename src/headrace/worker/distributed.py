@@ -27,6 +27,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.membership import GroupMembership, GroupRole, GroupTiming
 from headrace.kafka.wire.settings import wire_settings
 from headrace.observe.events import EventListener, to_all
+from headrace.observe.log_levels import Levels
 from headrace.offsets.administration import OffsetChanges
 from headrace.plugins import PluginConnectorValidator
 from headrace.runtime.engine import DataPlane
@@ -69,12 +70,14 @@ def serving_group(
     worker_id: str,
     emit: EventListener,
     peers: Peers,
+    levels: Levels | None = None,
     data_plane: DataPlane | None = None,
 ) -> Generator[WorkerHerder]:
     """A herder of a worker of a group that has not been started; closed at the end, with everything that it opened.
 
     The other workers reach it at *url*, and it reaches them through *peers*; *worker_id* is its name in statuses. Nothing waits for Kafka here. The
-    data plane is started once Kafka has been reached. Without *data_plane*, connectors run on Spark.
+    data plane is started once Kafka has been reached. Without *data_plane*, connectors run on Spark. *levels* are those of this process's
+    loggers, which any worker of the group may have set.
     """
     with ExitStack() as opened:
         worker = _Worker(
@@ -83,6 +86,7 @@ def serving_group(
             worker_id=worker_id,
             emit=emit,
             peers=peers,
+            levels=levels or Levels(),
             data_plane=data_plane or DataPlane.of(lazy_engine(config)),
         )
         opened.callback(worker.closing.close)
@@ -191,6 +195,7 @@ class _Worker:
     worker_id: str
     emit: EventListener
     peers: Peers
+    levels: Levels
     data_plane: DataPlane
     closing: Closing = field(default_factory=Closing)
     _storage: Future[KafkaStorage] = field(default_factory=Future[KafkaStorage])
@@ -218,6 +223,7 @@ class _Worker:
             tracks_topics=config.topic_tracking_enable,
             may_reset_topics=config.topic_tracking_allow_reset,
             place=f"the topic {config.config_storage_topic}",
+            share_level=lambda logger, level: self._wait().put_level(logger, level),
         )
 
     def _coordination(self, parts: HerderParts) -> Distributed:
@@ -283,6 +289,7 @@ class _Worker:
         )
         self.closing.later(storage.close)
         self._read(storage)
+        storage.follow_levels(self.levels.change)
         opening = Opening(
             config=config,
             group_id=config.group_id,

@@ -12,7 +12,7 @@ from typing import Final
 from headrace.herder.answers import Health, PluginKind
 from headrace.herder.errors import BadRequestError, ElsewhereError, ForbiddenError, NotFoundError
 from headrace.herder.protocol import Herder
-from headrace.observe.log_levels import Levels, LoggerLevel, UnknownLevelError
+from headrace.observe.log_levels import Levels, LoggerLevel, UnknownLevelError, level_of
 from headrace.observe.metrics import CONTENT_TYPE
 from headrace.rest import answers as wire
 from headrace.rest.bodies import config_body
@@ -71,8 +71,9 @@ _WORKER: Final = "worker"
 class Loggers:
     """Handlers of ``/admin/loggers``; called in worker threads."""
 
-    def __init__(self, levels: Levels) -> None:
+    def __init__(self, levels: Levels, herder: Herder) -> None:
         self._levels = levels
+        self._herder = herder
 
     def every(self, _request: ApiRequest) -> ApiResponse:
         """``GET /admin/loggers``: those with a level of their own, and the root."""
@@ -87,9 +88,10 @@ class Loggers:
         return ApiResponse(content=_shown(found))
 
     def change(self, request: ApiRequest) -> ApiResponse:
-        """``PUT /admin/loggers/{name}``; with ``scope=cluster`` the answer has no body.
+        """``PUT /admin/loggers/{name}``; with ``scope=cluster`` the answer has no body (KIP-976).
 
-        A standalone worker is its whole cluster.
+        A standalone worker is its whole cluster. One of a group sets the level when it reads of it, as the others do: so the last of several
+        requests counts on all of them.
         """
         scope = (request.text("scope") or _WORKER).lower()
         if scope not in {_WORKER, _CLUSTER}:
@@ -100,9 +102,12 @@ class Loggers:
         if not word:
             raise BodyError("Illegal null or empty Level name.")
         try:
-            changed = self._levels.change(request.name, word)
+            level_of(word)
         except UnknownLevelError:
             raise NotFoundError(f"invalid log level '{word}'.") from None
+        if scope == _CLUSTER and self._herder.share_level(request.name, word):
+            return nothing()
+        changed = self._levels.change(request.name, word)
         return nothing() if scope == _CLUSTER else ApiResponse(content=changed)
 
 
