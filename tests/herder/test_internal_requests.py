@@ -75,6 +75,51 @@ def test_what_was_signed_is_verified_and_nothing_else(body: bytes, secret: bytes
             worker.verify(refused[0], signature, algorithm, refused[1])
 
 
+@given(
+    who=st.text(st.characters(exclude_categories=["Cs"])),
+    request=st.binary(),
+    more=st.binary(min_size=1),
+)
+def test_who_asked_is_believed_of_that_request_alone(who: str, request: bytes, more: bytes) -> None:
+    """Neither of another one, nor with another key, nor is another name."""
+    worker, made = signing(), key()
+    header = worker.told_requester(who, request, made)
+    assert header is not None
+    assert header.isascii()
+
+    assert who == worker.believed_requester(header, request, made)
+    other = SessionKey(key=made.key + b"x", algorithm="A", created_ms=0)
+    refused = [(request + more, made), (request, other), (request, None)]
+    assert [None] * 3 == [worker.believed_requester(header, *each) for each in refused]
+    assert worker.believed_requester(f"x{header}", request, made) is None
+    assert worker.told_requester(who, request, None) is None
+
+
+@pytest.mark.parametrize("header", ["", "  ", "a", "a b", "a HmacSHA256 ", "a NoMac x", "a b c d"])
+def test_what_tells_no_requester_is_not_believed(header: str) -> None:
+    """Whatever clients send, no error comes of it."""
+    assert signing().believed_requester(header, b"", key()) is None
+
+
+def test_signatures_of_requests_and_of_who_asked_differ() -> None:
+    """None of one kind can be used as one of the other."""
+    worker, made = signing(), key()
+    header = worker.told_requester("a", b"x", made)
+    assert header is not None
+    quoted, algorithm, signature = header.split(" ")
+    with pytest.raises(ForbiddenError):
+        worker.verify(b"a\nx", signature, algorithm, made)
+    signed = worker.signed(b"a\nx", made)[SIGNATURE_HEADER]
+    assert worker.believed_requester(f"{quoted} {algorithm} {signed}", b"x", made) is None
+    sha512 = signing(
+        signature_algorithm="HmacSHA512", verification_algorithms="HmacSHA256,HmacSHA512"
+    )
+    told = sha512.told_requester("a", b"x", made)
+    assert told is not None
+    assert worker.believed_requester(told, b"x", made) is None
+    assert "a" == sha512.believed_requester(header, b"x", made)
+
+
 def test_without_a_key_nothing_is_signed() -> None:
     """It has not been read yet."""
     with pytest.raises(UnavailableError, match="has not been able to read a session key"):

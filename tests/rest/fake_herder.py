@@ -86,7 +86,8 @@ class FakeHerder:
     settings: Sequence[Setting] = ()
     infos: ConfigInfos | None = None
     trace: str | None = None
-    requesters: list[str | None] = field(default_factory=list)
+    asked_by: list[str | None] = field(default_factory=list)
+    is_in_group: bool = False
     session_key: SessionKey | None = SESSION_KEY
     signing: RequestSigning = SIGNING
     caught_up: int = 0
@@ -195,6 +196,19 @@ class FakeHerder:
         self._note("restart_task", (name, task))
         self._known(name)
 
+    @property
+    def requesters(self) -> FakeHerder | None:
+        """See ``Herder``."""
+        return self if self.is_in_group else None
+
+    def told(self, who: str, request: bytes) -> str | None:
+        """See ``Requesters``."""
+        return self.signing.told_requester(who, request, self.session_key)
+
+    def believed(self, header: str, request: bytes) -> str | None:
+        """See ``Requesters``."""
+        return self.signing.believed_requester(header, request, self.session_key)
+
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """See ``Herder``."""
         self.signing.verify(body, signature, algorithm, self.session_key)
@@ -233,7 +247,7 @@ class FakeHerder:
     ) -> str:
         """See ``Herder``."""
         self._note("try_alter_offsets" if dry_run else "alter_offsets", list(changes))
-        self.requesters.append(requester())
+        self.asked_by.append(requester())
         self._known(name)
         return ALTERED
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import httpx
 import pytest
 
 from headrace.herder.errors import ElsewhereError, NotFoundError
-from headrace.rest.config import RestConfig
+from headrace.herder.internal_requests import REQUESTER_HEADER
+from headrace.rest.config import BASIC_AUTH, RestConfig
+from headrace.rest.request import ApiRequest
 from headrace.rest.server import RestServer
-from rest.fake_herder import FakeHerder
+from rest.fake_herder import SESSION_KEY, FakeHerder
 
 Serve = Callable[..., str]
 
@@ -119,8 +123,122 @@ def test_who_asks_is_known_to_the_leader(serve: Serve, tmp_path: Path) -> None:
     )
 
     assert answer.is_success, answer.text
-    assert ["ada"] == leader.requesters
+    assert ["ada"] == leader.asked_by
     assert httpx.delete(f"{url}connectors/c").status_code == 401
+
+
+ALTERED = {"offsets": [{"partition": {"p": "é"}, "offset": {"o": 1}}]}
+ALTERING = "connectors/c%2Fd/offsets?dry_run=true&%C3%A9="
+CLIENT = "127.0.0.2"
+
+
+def member(leader: str | None = None, **more: Any) -> FakeHerder:  # noqa: ANN401 (as the herder has them)
+    """A herder of a group, which sends everything to *leader*; without it, it leads, and has the connector ``c/d``."""
+    made = FakeHerder(configs={"c/d": {"name": "c/d"}}) if leader is None else following(leader)
+    return replace(made, is_in_group=True, **more)
+
+
+def altered(url: str, **headers: str) -> None:
+    """Change offsets, from an address that no worker has."""
+    transport = httpx.HTTPTransport(local_address=CLIENT)
+    with httpx.Client(transport=transport) as client:
+        answer = client.patch(f"{url}{ALTERING}", json=ALTERED, headers=headers)
+    assert answer.is_success, answer.text
+
+
+def told(**changed: Any) -> dict[str, str]:  # noqa: ANN401 (as the request has them)
+    """The header for a request of ``altered``, *changed*, that names Eve."""
+    body = httpx.Request("PATCH", "http://x/", json=ALTERED).content
+    request = ApiRequest(
+        method="PATCH",
+        path="/connectors/c%2Fd/offsets",
+        query={"dry_run": ["true"], "é": [""]},
+        body=body,
+    )
+    header = member().told("eve", replace(request, **changed).as_signed)
+    assert header is not None
+    return {REQUESTER_HEADER: header}
+
+
+def test_the_clients_address_is_told(serve: Serve) -> None:
+    """By each worker that the request passes, not that of the last one."""
+    leader = member()
+    second = serve(member(serve(leader)))
+    altered(second)
+    altered(serve(member(second)))
+
+    assert [CLIENT, CLIENT] == leader.asked_by
+
+
+def test_a_user_who_has_logged_in_at_the_follower_is_told(serve: Serve, tmp_path: Path) -> None:
+    """The leader may have no users; where it has some, they count."""
+    users = tmp_path / "users"
+    users.write_text("ädä=secret\n", encoding="utf-8")
+    login = {
+        "rest_extension_classes": BASIC_AUTH,
+        "rest_basic_auth_credentials_file": str(users),
+    }
+    leader = member()
+    authorization = "Basic " + base64.b64encode("ädä:secret".encode()).decode()
+    altered(serve(member(serve(leader)), **login), Authorization=authorization)
+    altered(serve(leader, **login), Authorization=authorization, **told())
+
+    assert ["ädä", "ädä"] == leader.asked_by
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"method": "POST"},
+        {"path": "/connectors/c/d/offsets"},
+        {"query": {"dry_run": ["false"], "é": [""]}},
+        {"query": {"dry_run": ["true"]}},
+        {"body": b""},
+    ],
+)
+def test_a_header_is_good_for_one_request_alone(
+    serve: Serve, changed: Mapping[str, object]
+) -> None:
+    """Taken from one, it says nothing about another."""
+    leader = member()
+    url = serve(leader)
+    altered(url, **told())
+    altered(url, **told(**changed))
+
+    assert ["eve", CLIENT] == leader.asked_by
+
+
+@pytest.mark.parametrize(
+    "header", ["eve", "", "eve HmacSHA256 AAAA", "eve None x", "eve HmacSHA1 a a", "a  b"]
+)
+def test_a_client_tells_nothing(serve: Serve, header: str) -> None:
+    """Neither to the leader nor by a follower."""
+    leader = member()
+    url = serve(leader)
+    for each in (url, serve(member(url))):
+        altered(each, **{REQUESTER_HEADER: header})
+
+    assert [CLIENT, CLIENT] == leader.asked_by
+
+
+@pytest.mark.parametrize(
+    ("of_follower", "of_leader"),
+    [
+        ({"session_key": None}, {}),
+        ({}, {"session_key": None}),
+        ({}, {"session_key": replace(SESSION_KEY, key=b"another")}),
+        ({"is_in_group": False}, {}),
+        ({}, {"is_in_group": False}),
+    ],
+)
+def test_what_is_not_known_to_come_from_a_worker_is_not_believed(
+    serve: Serve, of_follower: Mapping[str, object], of_leader: Mapping[str, object]
+) -> None:
+    """The request is answered, as one of the follower's address."""
+    leader = replace(member(), **of_leader)
+    altered(serve(replace(member(serve(leader)), **of_follower)), **told())
+
+    assert ["127.0.0.1"] == leader.asked_by
 
 
 def test_a_leader_that_does_not_answer_is_named(serve: Serve) -> None:

@@ -54,7 +54,7 @@ def test_basic_login(
         assert 401 == client.get("/", headers={"Authorization": header}).status_code
     body = {"offsets": [{"partition": {}}]}
     client.patch("/connectors/c/offsets", json=body, auth=("bob", b"b"))
-    assert ["bob"] == herder.requesters
+    assert ["bob"] == herder.asked_by
     assert "127.0.0.1 - anna [" in caplog.text
     assert "canary" not in caplog.text
 

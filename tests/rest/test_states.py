@@ -112,7 +112,7 @@ def test_altering_offsets(client: httpx.Client, herder: FakeHerder):
         OffsetChange(partition=None, offset=None),
     ]
     assert [("alter_offsets", changes)] == herder.calls
-    assert ["127.0.0.1"] == herder.requesters
+    assert ["127.0.0.1"] == herder.asked_by
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 5000])

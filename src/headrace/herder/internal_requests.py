@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, Self
+from urllib.parse import quote, unquote
 
 from headrace.herder.errors import BadRequestError, ForbiddenError, UnavailableError
 from headrace.java.macs import is_known, key_bytes, mac
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 SIGNATURE_HEADER: Final = "X-Connect-Authorization"
 ALGORITHM_HEADER: Final = "X-Connect-Request-Signature-Algorithm"
+REQUESTER_HEADER: Final = "X-Headrace-Requester"
+"""Who has asked for a request that a worker sends on to another, with that worker's signature; Kafka Connect does not have it."""
 
 _MISSING: Final = "Internal request missing required signature"
 _NOT_PERMITTED: Final = (
@@ -28,6 +31,8 @@ _NOT_PERMITTED: Final = (
 )
 _NO_KEY: Final = "This worker is still starting up and has not been able to read a session key from the config topic yet"
 _INVALID: Final = "Internal request contained invalid signature."
+# Its signatures have a key of their own: none of another kind is ever valid as one of them, nor the other way round.
+_REQUESTER_KEY: Final = b"headrace requester"
 
 
 class Peers(Protocol):
@@ -40,6 +45,21 @@ class Peers(Protocol):
         :class:`~headrace.herder.errors.RequestError` of the other worker's status, with its sentence, and ``ConflictError`` when it
         does not answer, or something else does in its place.
         """
+        ...
+
+
+class Requesters(Protocol):
+    """Tells other workers of the group who has asked for what is sent on to them, and believes what they tell. Any thread may call.
+
+    A *request* is all that it asks for, in the same form at both workers.
+    """
+
+    def told(self, who: str, request: bytes) -> str | None:
+        """The header by which the worker that gets *request* knows that *who* asked for it; ``None`` before there is a session key."""
+        ...
+
+    def believed(self, header: str, request: bytes) -> str | None:
+        """Who asked for *request*, if a worker of the group has told so in this *header*; otherwise ``None``."""
         ...
 
 
@@ -99,6 +119,26 @@ class RequestSigning:
         if not hmac.compare_digest(found, mac(algorithm, key.key, body)):
             raise ForbiddenError(_INVALID)
 
+    def told_requester(self, who: str, request: bytes, key: SessionKey | None) -> str | None:
+        """See :meth:`Requesters.told`."""
+        if key is None:
+            return None
+        quoted = quote(who, safe="", errors="replace")
+        signature = base64.b64encode(_requester_mac(self.algorithm, key, quoted, request)).decode()
+        return f"{quoted} {self.algorithm} {signature}"
+
+    def believed_requester(self, header: str, request: bytes, key: SessionKey | None) -> str | None:
+        """See :meth:`Requesters.believed`. Whoever can read the request on its way can send it again, but no other one with this header."""
+        parts = header.split(" ")
+        if key is None or len(parts) != len(("who", "algorithm", "signature")):
+            return None
+        quoted, algorithm, signature = parts
+        if algorithm not in self.permitted:
+            return None
+        expected = base64.b64encode(_requester_mac(algorithm, key, quoted, request))
+        is_signed = hmac.compare_digest(signature.encode(errors="replace"), expected)
+        return unquote(quoted) if is_signed else None
+
     def needs_new_key(self, key: SessionKey | None, *, now_ms: int) -> bool:
         """Whether the leader has to make a key in place of *key*: there is none, it has expired, or it is not of these settings.
 
@@ -116,3 +156,8 @@ class RequestSigning:
         """A key of these settings, which the leader stores."""
         size = key_bytes(self.key_algorithm, self.key_bits)
         return SessionKey(key=random_bytes(size), algorithm=self.key_algorithm, created_ms=now_ms)
+
+
+def _requester_mac(algorithm: str, key: SessionKey, quoted: str, request: bytes) -> bytes:
+    own_key = mac(algorithm, key.key, _REQUESTER_KEY)
+    return mac(algorithm, own_key, quoted.encode(errors="replace") + b"\n" + request)

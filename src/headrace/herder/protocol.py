@@ -20,6 +20,7 @@ from headrace.herder.answers import (
     WorkerHealth,
     WorkerInfo,
 )
+from headrace.herder.internal_requests import Requesters
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
 
 Config = Mapping[str, str | None]
@@ -113,6 +114,11 @@ class Herder(Protocol):
         ...
 
     # -- between workers of a group (KIP-507) ------------------------------------------------------------
+
+    @property
+    def requesters(self) -> Requesters | None:
+        """By what the group's workers believe each other who has asked; ``None`` for a worker that stands alone."""
+        ...
 
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """Return when another worker of the group has sent *body*, as its two headers must show; called before each of the following."""

@@ -12,6 +12,7 @@ from headrace.config.providers import Resolution
 from headrace.connect.setting import Setting
 from headrace.herder.answers import ConfigInfos, Plugin
 from headrace.herder.errors import ServerError
+from headrace.herder.internal_requests import Requesters
 from headrace.offsets.administration import OffsetChanges
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import (
@@ -80,7 +81,7 @@ class LocalServices:
     connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
     whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
     *place* is where configurations are, in sentences, and *slots* how many tasks run at once. *share_level* has all workers of a group
-    set a logger's level, and is ``None`` for a worker that stands alone.
+    set a logger's level, and *requesters* are told and believed by them; both are ``None`` for a worker that stands alone.
     """
 
     configs: ConfigStore
@@ -99,6 +100,7 @@ class LocalServices:
     place: str = "the state file"
     slots: int = 1
     share_level: Callable[[str, str], None] | None = None
+    requesters: Requesters | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from headrace.herder.answers import (
 from headrace.herder.connectors import ConnectorRequests
 from headrace.herder.coordination import Coordinate, HerderParts
 from headrace.herder.errors import ElsewhereError, RequestError, ServerError
+from headrace.herder.internal_requests import Requesters
 from headrace.herder.leader_requests import digest, task_count_request, tasks_request
 from headrace.herder.offsets import OffsetRequests
 from headrace.herder.protocol import Config
@@ -329,6 +330,11 @@ class WorkerHerder:
         self._restarts.restart_task(name, task)
 
     # -- between workers of a group ---------------------------------------------------------------------
+
+    @property
+    def requesters(self) -> Requesters | None:
+        """By what the group's workers believe each other who has asked."""
+        return self._local.requesters
 
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """Raise unless another worker of the group sends *body*."""

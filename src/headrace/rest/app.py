@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.herder.errors import ElsewhereError, ServerError
-from headrace.herder.internal_requests import ALGORITHM_HEADER, SIGNATURE_HEADER
+from headrace.herder.internal_requests import ALGORITHM_HEADER, REQUESTER_HEADER, SIGNATURE_HEADER
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import REQUEST_SECONDS, on_behalf_of
 from headrace.observe.log_format import in_log_context
@@ -314,6 +314,8 @@ class App:
             authorization=request.headers.get("authorization"),
             signature=request.headers.get(SIGNATURE_HEADER),
             signature_algorithm=request.headers.get(ALGORITHM_HEADER),
+            # Whoever has logged in here is known better than by another worker.
+            requester=None if USER in request.scope else request.headers.get(REQUESTER_HEADER),
         )
         if method not in _WRITING:
             return await self._made(route, handler, api_request)
@@ -327,11 +329,12 @@ class App:
 
 def _handled(handler: Handler, api_request: ApiRequest, forwarding: Forwarding) -> ApiResponse:
     """Call *handler* on behalf of the user, or have another worker answer; runs in a worker thread."""
+    asked = forwarding.with_requester(api_request)
     try:
-        with on_behalf_of(api_request.user):
-            return handler(api_request)
+        with on_behalf_of(asked.user):
+            return handler(asked)
     except ElsewhereError as elsewhere:
-        return forwarding.answered(api_request, elsewhere)
+        return forwarding.answered(asked, elsewhere)
 
 
 def _query(request: Request) -> Mapping[str, Sequence[str]]:

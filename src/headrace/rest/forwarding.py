@@ -6,11 +6,16 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.errors import ConflictError, ElsewhereError
-from headrace.herder.internal_requests import ALGORITHM_HEADER, SIGNATURE_HEADER
+from headrace.herder.internal_requests import (
+    ALGORITHM_HEADER,
+    REQUESTER_HEADER,
+    SIGNATURE_HEADER,
+    Requesters,
+)
 from headrace.rest.peers import Peers
 from headrace.rest.request import ApiRequest, ApiResponse
 
@@ -26,10 +31,19 @@ class Forwarding:
     """Sends requests on to *peers*. Any thread may call.
 
     *catch_up* is called after a request that another worker has granted: whoever asks here sees what was changed there.
+    By *requesters*, if there are some, that worker knows who has asked here.
     """
 
     peers: Peers = field(default_factory=Peers)
     catch_up: Callable[[], None] = lambda: None
+    requesters: Requesters | None = None
+
+    def with_requester(self, request: ApiRequest) -> ApiRequest:
+        """*request* as asked for by whom the worker that has sent it on, if one has, tells; otherwise as it is."""
+        if self.requesters is None or request.requester is None:
+            return request
+        who = self.requesters.believed(request.requester, request.as_signed)
+        return request if who is None else replace(request, user=who)
 
     def answered(self, request: ApiRequest, elsewhere: ElsewhereError) -> ApiResponse:
         """The answer of the worker that *elsewhere* names; called in the thread of the request, which waits for it.
@@ -40,14 +54,11 @@ class Forwarding:
         hop = request.text(_HOP)
         if hop not in (None, "true"):
             raise ConflictError(_TOO_FAR)
-        query = [(key, each) for key, values in request.query.items() for each in values]
-        query = [
-            *((key, each) for key, each in query if key != _HOP),
-            (_HOP, "false" if hop else "true"),
-        ]
-        url = f"{elsewhere.url.rstrip('/')}{request.path}?{urlencode(query)}"
+        query = {key: values for key, values in request.query.items() if key != _HOP}
+        sent = replace(request, query={**query, _HOP: ["false" if hop else "true"]})
+        url = f"{elsewhere.url.rstrip('/')}{sent.path}?{sent.query_text}"
         try:
-            answer = self.peers.answer(request.method, url, request.body, _headers(request))
+            answer = self.peers.answer(sent.method, url, sent.body, self._headers(sent))
         except ConflictError as error:
             raise ConflictError(f"{elsewhere} {error}") from error
         if 200 <= answer.status < 300:  # noqa: PLR2004
@@ -57,20 +68,23 @@ class Forwarding:
         location = request.origin + urlsplit(answer.headers["Location"]).path
         return replace(answer, headers={"Location": location})
 
+    def _headers(self, request: ApiRequest) -> dict[str, str]:
+        # Kafka Connect does not send signatures on, so that its next worker refuses such a request. The leader may have changed since it was
+        # sent, and whom it reaches then knows the next one: the signature is of the body alone, and holds there, too.
+        told = None
+        if self.requesters is not None and request.user is not None:
+            told = self.requesters.told(request.user, request.as_signed)
+        given = {
+            "Authorization": request.authorization,
+            SIGNATURE_HEADER: request.signature,
+            ALGORITHM_HEADER: request.signature_algorithm,
+            REQUESTER_HEADER: told,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
     def _try_to_catch_up(self) -> None:
         try:
             self.catch_up()
         except ConnectError as error:
             # It is done, whatever this worker can see of it: asked again, it would be refused.
             _log.warning("What another worker has changed is not read yet: %s", error)
-
-
-def _headers(request: ApiRequest) -> dict[str, str]:
-    # Kafka Connect does not send signatures on, so that its next worker refuses such a request. The leader may have changed since it was
-    # sent, and whom it reaches then knows the next one: the signature is of the body alone, and holds there, too.
-    given = {
-        "Authorization": request.authorization,
-        SIGNATURE_HEADER: request.signature,
-        ALGORITHM_HEADER: request.signature_algorithm,
-    }
-    return {name: value for name, value in given.items() if value is not None}

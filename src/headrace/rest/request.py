@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes, urlencode
 
 from starlette.types import Scope
 
@@ -22,7 +22,8 @@ class ApiRequest:
     *names* are the variable segments of its path, decoded. *query* holds each parameter with all its
     values. *origin* is the scheme, host and port by which the client reached this worker. *user* is the
     authenticated user, otherwise the client's address. *method*, *path* as it was encoded, and *authorization*, the header, are for
-    sending the request on. *signature* and *signature_algorithm* are the headers by which a worker signs a request to another (KIP-507).
+    sending the request on. *signature* and *signature_algorithm* are the headers by which a worker signs a request to another (KIP-507), and
+    *requester* the one by which it tells who has asked, to be read where there is no login.
     """
 
     names: Sequence[str] = ()
@@ -35,11 +36,23 @@ class ApiRequest:
     authorization: str | None = field(default=None, repr=False)
     signature: str | None = field(default=None, repr=False)
     signature_algorithm: str | None = None
+    requester: str | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
         """The first variable segment: a connector's, plugin's or logger's name."""
         return self.names[0]
+
+    @property
+    def as_signed(self) -> bytes:
+        """All that is asked for, in a form that no encoding of the request on its way changes."""
+        path = "/".join(quote(each, safe="") for each in segments(self.path))
+        return f"{self.method} {path}?{self.query_text}\n".encode() + self.body
+
+    @property
+    def query_text(self) -> str:
+        """The query as it is sent on."""
+        return urlencode(self.query, doseq=True)
 
     def flag(self, parameter: str, *, default: bool = False) -> bool:
         """A boolean parameter as Java reads it: only ``true`` is true; *default* when it is empty or missing."""

@@ -107,7 +107,11 @@ class RestServer:
             threads=threads,
             bodies=RequestBodies(self._config.max_body_bytes),
             login=login,
-            forwarding=Forwarding(peers=peers, catch_up=self._herder.catch_up),
+            forwarding=Forwarding(
+                peers=peers,
+                catch_up=self._herder.catch_up,
+                requesters=self._herder.requesters,
+            ),
         )
         main = app([*routes, *metrics, *([] if apart else admin_paths)])
         admin = app(admin_paths)

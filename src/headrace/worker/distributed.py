@@ -149,6 +149,12 @@ class _Peers:
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         self._signing.verify(body, signature, algorithm, self._key())
 
+    def told(self, who: str, request: bytes) -> str | None:
+        return self._signing.told_requester(who, request, self._key())
+
+    def believed(self, header: str, request: bytes) -> str | None:
+        return self._signing.believed_requester(header, request, self._key())
+
     def renew_key(self) -> None:
         storage, now_ms = self._storage.result(), time.time_ns() // 1_000_000
         if self._signing.needs_new_key(storage.session_key, now_ms=now_ms):
@@ -224,7 +230,11 @@ class _Worker:
             may_reset_topics=config.topic_tracking_allow_reset,
             place=f"the topic {config.config_storage_topic}",
             share_level=lambda logger, level: self._wait().put_level(logger, level),
+            requesters=self._signed_peers(),
         )
+
+    def _signed_peers(self) -> _Peers:
+        return _Peers(RequestSigning.of(self.config), self.peers, self._storage)
 
     def _coordination(self, parts: HerderParts) -> Distributed:
         config = self.config
@@ -236,13 +246,12 @@ class _Worker:
             hand_over=config.relinquish_timeout_ms / 1e3,
             session=config.session_timeout_ms / 1e3,
         )
-        peers = _Peers(RequestSigning.of(config), self.peers, self._storage)
         self._group = Distributed(
             parts,
             settings,
             self._storage.result,
             self._member,
-            peers=peers,
+            peers=self._signed_peers(),
             check=self._check_topics,
         )
         return self._group
