@@ -49,7 +49,7 @@ class Storage:
         """Count it: the topics are followed after each turn."""
         self.turns += 1
 
-    def config_number(self, connector: str) -> int:
+    def start_number(self, connector: str) -> int:
         """No configuration is written again."""
         return 1
 

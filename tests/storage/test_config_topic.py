@@ -161,11 +161,11 @@ def test_each_configuration_has_a_number_of_its_own() -> None:
     for value in (properties(a="1"), properties(a="1"), None, properties(a="1")):
         content = None if value is None else json.dumps(value).encode()
         topic.apply(b"connector-m", content)
-        numbers.append(topic.records("m").config_number)
+        numbers.append(topic.records("m").start_number)
     topic.apply(*target_state_entry("m", "PAUSED"))
 
     assert [1, 2, 0, 3] == numbers
-    assert 3 == topic.records("m").config_number
+    assert 3 == topic.records("m").start_number
 
 
 def test_a_connector_may_have_hyphens_in_its_name() -> None:

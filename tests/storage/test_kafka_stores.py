@@ -248,17 +248,17 @@ def test_a_configuration_that_is_written_again_has_another_number(
     stored = StoredConnector(name="c", config={"a": "1"})
     one.configs.put_connector(stored)
     other.refresh()
-    first = other.config_number("c")
+    first = other.start_number("c")
 
     one.configs.put_connector(stored)
     other.refresh()
-    second = other.config_number("c")
+    second = other.start_number("c")
     one.configs.put_target_state("c", "STOPPED")
     other.refresh()
 
-    assert 0 == other.config_number("d")
+    assert 0 == other.start_number("d")
     assert len({0, first, second}) == 3
-    assert second == other.config_number("c")
+    assert second == other.start_number("c")
 
 
 def test_a_writer_that_was_replaced_writes_nothing(

@@ -48,6 +48,9 @@ _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 300.0
 _SETTLE_SECONDS: Final = 30.0
+_READ_SECONDS: Final = 30.0
+# How soon something that has been written elsewhere is looked for.
+_ARRIVING_SECONDS: Final = 0.05
 
 
 class Distributed:
@@ -98,8 +101,7 @@ class Distributed:
         self._settle_at = clock() + _SETTLE_SECONDS
         self._settling: Future[None] | None = None
         self._shown_unplaced = frozenset[str]()
-        # Connectors as they were when they were last started or changed here, and the numbers of their configurations. Used by the
-        # herder's thread.
+        # Connectors as they were when they were last started or changed here, and their start numbers. Used by the herder's thread.
         self._seen: dict[str, tuple[StoredConnector, int]] = {}
         self._heard: Future[None] | None = None
         self._thread = threading.Thread(
@@ -146,7 +148,8 @@ class Distributed:
                 f"A worker of Kafka Connect leads the group {self._settings.group!r} ({self._leadership.leader_url}). This worker goes on with what it "
                 "has, and takes nothing from it: stop the workers of Kafka Connect."
             )
-        return None if self._problem is None else str(self._problem)
+        problem = self._problem or self._refused_states
+        return None if problem is None else str(problem)
 
     @property
     def generation(self) -> int:
@@ -193,9 +196,10 @@ class Distributed:
         Raises ``ElsewhereError`` where another worker leads, ``ConflictError`` while none does, and ``ServerError`` while something is
         wrong with the topics.
         """
-        if self._problem is not None:
+        problem = self._problem or self._refused_states
+        if problem is not None:
             raise ServerError(
-                f"Nothing is changed while the group's topics are not right. {self._problem}"
+                f"Nothing is changed while the group's topics are not right. {problem}"
             )
         self._require_lead()
 
@@ -332,6 +336,7 @@ class Distributed:
         try:
             with parts.stages.during("initializing and reading to the end of internal topics"):
                 self._kafka = parts.opening()
+            self._leadership.learn_classes()
             while not self._is_closed:
                 self._try(self._turn)
             self._hand_over()
@@ -352,8 +357,6 @@ class Distributed:
             self._membership.request_join()
 
     def _note(self, error: ConnectError) -> None:
-        if not isinstance(error, RetriableError):
-            self._problem = error
         if str(error) != self._noted:
             self._noted = str(error)
             self._reminder.reset()
@@ -429,9 +432,17 @@ class Distributed:
 
     def _is_in_force(self, assignment: Assignment) -> bool:
         """Read as far as the leader has; returns whether anything is assigned."""
+        # Not to the topic's end, where a leader that was killed may have left a transaction open.
+        deadline = Deadline.after(_READ_SECONDS, self._clock)
         storage = self._storage()
-        if assignment.error or assignment.config_offset > storage.config_offset:
-            storage.refresh()
+        while storage.config_offset < assignment.config_offset:
+            storage.take_arrived()
+            if deadline.expired:
+                raise RetriableError(
+                    f"The config topic was not read as far as the group's leader has ({assignment.config_offset}) within {_READ_SECONDS:g} s."
+                )
+            self._rest(_ARRIVING_SECONDS)
+            self._keep_alive()
         self._leadership.refuse_taken_url()
         if assignment.error:
             self._membership.request_join()
@@ -519,7 +530,7 @@ class Distributed:
             self._want(connector, again=False)
 
     def _want(self, connector: StoredConnector, *, again: bool) -> None:
-        number = self._storage().config_number(connector.name)
+        number = self._storage().start_number(connector.name)
         self._seen[connector.name] = connector, number
         target = TargetState(connector.target_state)
         self._parts.reconciler.want(connector.name, target, again=again)
@@ -562,13 +573,13 @@ class Distributed:
         storage.take_arrived()
         if self._clock() >= self._check_at:
             self._check_at = self._clock() + _CHECK_SECONDS
-            self._check()
-            if self._problem is not None:
+            had_problem, self._problem = self._problem is not None, self._topics_problem()
+            if had_problem and self._problem is None:
                 storage.refresh()
-                self._problem = None
         if storage.config_offset != self._config_offset:
             self._config_offset = storage.config_offset
             self._parts.queue.post(self._compare)
+            self._leadership.learn_classes()
             if self._leadership.must_divide_again():
                 self._membership.request_join()
         if self._is_leading:
@@ -576,6 +587,23 @@ class Distributed:
             self._settle_left()
         if storage.failure is not None:
             raise storage.failure
+
+    def _topics_problem(self) -> ConnectError | None:
+        try:
+            self._check()
+        except RetriableError:
+            # It is asked again.
+            return self._problem
+        except ConnectError as error:
+            _log.error("%s", error)
+            return error
+        return None
+
+    @property
+    def _refused_states(self) -> ConnectError | None:
+        """Why Kafka takes no states, if waiting does not help."""
+        failure = self._storage().failure if self.is_open else None
+        return None if isinstance(failure, RetriableError) else failure
 
     def _compare(self) -> None:
         for name in self._leadership.owned:
@@ -589,11 +617,11 @@ class Distributed:
         elif now is None:
             self.deleted(name)
         else:
-            # One that was written again is to be started anew, as it is where the leader runs it.
+            # As it is where the leader runs it, also if nothing is left to be seen of what was changed.
             before, number = seen
-            is_written_again = number != self._storage().config_number(name)
-            if is_written_again or now != before:
-                self._want(now, again=is_written_again or now.config != before.config)
+            starts_anew = number != self._storage().start_number(name)
+            if starts_anew or now != before:
+                self._want(now, again=starts_anew or now.config != before.config)
 
     def _settle_left(self) -> None:
         """Finish changes of offsets that failed and could not be undone then: no connector with such a change starts."""

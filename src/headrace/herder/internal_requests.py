@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from urllib.parse import quote, unquote
 
 from headrace.herder.errors import BadRequestError, ForbiddenError, UnavailableError
+from headrace.herder.requests import REQUEST_SECONDS
 from headrace.java.macs import is_known, key_bytes, mac
 from headrace.storage.protocols import SessionKey
 
@@ -38,8 +39,16 @@ _REQUESTER_KEY: Final = b"headrace requester"
 class Peers(Protocol):
     """Sends requests to other workers of the group. Any thread may call."""
 
-    def put(self, method: str, url: str, body: bytes, signed: Mapping[str, str]) -> None:
-        """Send the request and return when the other worker has granted it, which may take as long as any request.
+    def put(
+        self,
+        method: str,
+        url: str,
+        body: bytes,
+        signed: Mapping[str, str],
+        *,
+        seconds: float = REQUEST_SECONDS,
+    ) -> None:
+        """Send the request and return when the other worker has granted it, within *seconds*.
 
         *url* is the whole URL, with path and query, and *signed* the headers of the signature of *body*. Raises the
         :class:`~headrace.herder.errors.RequestError` of the other worker's status, with its sentence, and ``ConflictError`` when it

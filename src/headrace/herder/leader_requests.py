@@ -8,13 +8,19 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
+from headrace.herder.requests import REQUEST_SECONDS
+
 
 class InternalRequest(NamedTuple):
-    """A request of one worker to another, with its query in the *path*; its body is signed when it is sent."""
+    """A request of one worker to another, with its query in the *path*; its body is signed when it is sent.
+
+    It is given up after *seconds*: the worker that is asked may be frozen, and another one have taken its place.
+    """
 
     method: str
     path: str
     body: bytes = b""
+    seconds: float = 15.0
 
 
 class SignedPeers(Protocol):
@@ -53,7 +59,7 @@ def task_count_request(name: str, count: int) -> InternalRequest:
 
 def quiet_request(name: str) -> InternalRequest:
     """Answer when nothing of the connector runs on the worker that is asked."""
-    return InternalRequest("PUT", f"{_path(name)}/quiet")
+    return InternalRequest("PUT", f"{_path(name)}/quiet", seconds=REQUEST_SECONDS)
 
 
 def digest(config: Mapping[str, str | None]) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from headrace import __version__
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.connect.errors import ConnectError, TaskFailedError
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
 from headrace.herder.coordination import HerderParts
 from headrace.herder.group_protocol import (
@@ -74,8 +74,8 @@ class GroupStorage(Protocol):
         """The offset after the last record of the config topic that was read."""
         ...
 
-    def config_number(self, connector: str) -> int:
-        """Another number each time a configuration of that connector has been read, also the same one again."""
+    def start_number(self, connector: str) -> int:
+        """Another number each time a configuration of that connector has been read, also the same one again, or that it is stopped."""
         ...
 
 
@@ -168,7 +168,9 @@ class Leadership:
     def joined(self, joined: Joined) -> Assignment:
         """Take in a join that was completed; returns what the leader has assigned."""
         self._assignment = decoded_assignment(joined.assignment)
-        self.generation = joined.generation
+        if self._assignment.error != _URL_IS_TAKEN:
+            # Until then it is new to the group.
+            self.generation = joined.generation
         self.member_id = joined.member_id
         self.leads = self._assignment.leader == joined.member_id
         return self._assignment
@@ -202,7 +204,7 @@ class Leadership:
         return self._assignment is not None and not self._assignment.leader_understands_leaving
 
     def refuse_taken_url(self) -> None:
-        """Raise ``TaskFailedError`` when another worker has told the group the same URL, and has not gone for the time of a session.
+        """Raise ``RetriableError`` when another worker has told the group the same URL; ``TaskFailedError`` after the time of a session.
 
         It may be this worker's own predecessor, which was killed while it joined.
         """
@@ -211,11 +213,13 @@ class Leadership:
             return
         now = self._clock()
         self._taken_since = self._taken_since or now
+        sentence = (
+            f"Another worker of the group {self._settings.group!r} says that it is at {self._settings.url}, too. Requests for one would reach "
+            "the other: give each worker its own rest.advertised.host.name and rest.advertised.port, or listeners."
+        )
         if now - self._taken_since > self._settings.session:
-            raise TaskFailedError(
-                f"Another worker of the group {self._settings.group!r} says that it is at {self._settings.url}, too. Requests for one would reach "
-                "the other: give each worker its own rest.advertised.host.name and rest.advertised.port, or listeners."
-            )
+            raise TaskFailedError(sentence)
+        raise RetriableError(f"{sentence} It is asked again whether it has ended.")
 
     def must_divide_again(self) -> bool:
         """Whether connectors have come or gone since this worker, as the leader, has divided the work, or one does not fit where it is."""
@@ -361,18 +365,18 @@ class Leadership:
     def _load(self, stored: StoredConnector) -> ConnectorLoad:
         return ConnectorLoad(
             tasks=len(self._local.configs.task_configs(stored.name)),
-            must_fit=self._is_polled(stored.config.get(CONNECTOR_CLASS) or ""),
+            must_fit=self._polled.get(stored.config.get(CONNECTOR_CLASS) or "", False),
         )
 
-    def _is_polled(self, class_name: str) -> bool:
-        """Whether all tasks of such connectors run at once; of a class that is not here nothing is known."""
-        if class_name not in self._polled:
-            found = self._local.validator.is_polled(class_name)
-            if found is None:
-                # It may be installed later.
-                return False
-            self._polled[class_name] = found
-        return self._polled[class_name]
+    def learn_classes(self) -> None:
+        """Find out whether connectors of each class need a slot for each task, which may import them: too slow while the group waits."""
+        for stored in self._local.configs.connectors().values():
+            name = stored.config.get(CONNECTOR_CLASS) or ""
+            if name not in self._polled:
+                found = self._local.validator.is_polled(name)
+                # Of a class that is not here nothing is known, and it may be installed later.
+                if found is not None:
+                    self._polled[name] = found
 
 
 def _with_taken_urls(said: Mapping[str, MemberMetadata]) -> frozenset[str]:

@@ -194,9 +194,8 @@ class Reconciler:
         self, watched: WatchedRun, configs: Sequence[Mapping[str, str]]
     ) -> TaskSet | None:
         """A run reports which tasks its connector has; returns them as they are stored, ``None`` from a run that is over."""
-        lifecycle = self._lifecycles.get(watched.name)
-        stored = self._local.configs.connector(watched.name)
-        if lifecycle is None or stored is None or not watched.is_of(lifecycle):
+        lifecycle, stored = self._lifecycles.get(watched.name), watched.connector
+        if lifecycle is None or not watched.is_of(lifecycle):
             return None
         shown = [
             unresolved(
@@ -348,7 +347,7 @@ class Reconciler:
             began = self._begun[name] = self._local.validator.resolved(stored.config)
             spec = self._local.validator.run_spec(began)
             watched = WatchedRun(
-                name=name,
+                connector=stored,
                 revision=self._lifecycles[name].running,
                 resolved=spec.props,
                 secrets=Secrets(values=began.secrets),
@@ -405,12 +404,17 @@ class Reconciler:
 class WatchedRun:
     """One run of a connector; the run's thread reports its progress here."""
 
-    name: str
+    connector: StoredConnector
     revision: int
     resolved: Mapping[str, str] = field(repr=False)
     secrets: Secrets
     reconciler: Reconciler
     queue: RequestQueue
+
+    @property
+    def name(self) -> str:
+        """The connector's."""
+        return self.connector.name
 
     def is_of(self, lifecycle: Lifecycle) -> bool:
         """Whether this is the connector's current run, and not one that is ending."""

@@ -348,11 +348,14 @@ class WorkerHerder:
 
     def put_task_count(self, name: str, count: int | None) -> None:
         """Store how many tasks of a connector that another worker runs may write; without *count*, all that it has."""
+        # Not on the herder's thread: runs that end wait for it, and what ends them may wait there.
         self._coordination.require_leader()
-        self._queries.stored(name)
         configs = self._local.configs
-        slots = len(configs.task_configs(name)) if count is None else count
-        configs.put_task_count(name, TaskCount(slots=slots))
+        if count is None:
+            self._queries.stored(name)
+            count = len(configs.task_configs(name))
+        # Also of a connector that was deleted, whose tasks are still to be fenced.
+        configs.put_task_count(name, TaskCount(slots=count))
 
     def await_quiet(self, name: str) -> None:
         """Return when nothing of the connector runs on this worker."""

@@ -324,7 +324,9 @@ class App:
 
     async def _made(self, route: Route, handler: Handler, api_request: ApiRequest) -> ApiResponse:
         work = functools.partial(_handled, handler, api_request, self.forwarding)
-        return await self.threads.call(work, at_once=route.at_once)
+        # Requests of users may be waiting for those of other workers.
+        at_once = route.at_once or api_request.method in route.internal
+        return await self.threads.call(work, at_once=at_once)
 
 
 def _handled(handler: Handler, api_request: ApiRequest, forwarding: Forwarding) -> ApiResponse:

@@ -30,9 +30,17 @@ class Peers:
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
-    def put(self, method: str, url: str, body: bytes, signed: Mapping[str, str]) -> None:
+    def put(
+        self,
+        method: str,
+        url: str,
+        body: bytes,
+        signed: Mapping[str, str],
+        *,
+        seconds: float = REQUEST_SECONDS,
+    ) -> None:
         """See :class:`~headrace.herder.internal_requests.Peers`."""
-        answer = self.answer(method, url, body, signed)
+        answer = self.answer(method, url, body, signed, seconds=seconds)
         if answer.status in _OK:
             return
         content = answer.content
@@ -43,19 +51,35 @@ class Peers:
             raise _no_worker(url, answer.status)
         raise error_of(answer.status, message)
 
-    def answer(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> ApiResponse:
+    def answer(
+        self,
+        method: str,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        seconds: float = REQUEST_SECONDS,
+    ) -> ApiResponse:
         """The answer of the worker at *url*, which is a whole URL, whatever its status; with its own ``Location``.
+
+        It is waited for *seconds*.
 
         Raises :class:`~headrace.herder.errors.ConflictError` while that worker, or something else in its place, does not answer as one.
         """
         # Only a worker that sends requests needs it, and it is slow to import.
-        from httpx import InvalidURL, RequestError  # noqa: PLC0415
+        from httpx import InvalidURL, RequestError, Timeout  # noqa: PLC0415
 
         sent = {"Accept": JSON, "User-Agent": "kafka-connect", **headers}
         if body:
             sent["Content-Type"] = JSON
         try:
-            answer = self._opened().request(method, url, content=body, headers=sent)
+            answer = self._opened().request(
+                method,
+                url,
+                content=body,
+                headers=sent,
+                timeout=Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
+            )
         except (RequestError, InvalidURL) as error:
             reason = error or type(error).__name__
             raise ConflictError(
@@ -75,13 +99,12 @@ class Peers:
 
     def _opened(self) -> httpx.Client:
         # Made when it is first needed, as it reads the machine's authorities, and kept, as that takes long.
-        from httpx import Client, Timeout  # noqa: PLC0415
+        from httpx import Client  # noqa: PLC0415
 
         with self._lock:
             if self._client is None:
                 self._client = Client(
                     verify=True if self._trust is None else self._trust,
-                    timeout=Timeout(REQUEST_SECONDS, connect=_CONNECT_SECONDS),
                     # A worker is asked by its own address, whatever proxies this process has.
                     trust_env=False,
                 )

@@ -99,13 +99,13 @@ def _entry(key: str, value: Mapping[str, object] | None) -> OffsetEntry:
 class ConnectorRecords:
     """What the topic says about one connector.
 
-    *config* is ``None`` where it was deleted, or has only other records; *config_number* counts the configurations in the topic up to this one,
-    so that it tells the same one, written again. *tasks* are in force since their last commit; where that
+    *config* is ``None`` where it was deleted, or has only other records; *start_number* is another one after
+    each configuration, also if the same one was written again, and after each stop: the connector is to be started anew then. *tasks* are in force since their last commit; where that
     named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*.
     """
 
     config: Properties | None = None
-    config_number: int = 0
+    start_number: int = 0
     target_state: str | None = None
     tasks: tuple[Mapping[str, str], ...] = ()
     is_inconsistent: bool = False
@@ -121,7 +121,7 @@ class ConfigTopic:
     """The key with which workers sign their requests to each other; ``None`` before one was written."""
     on_level: Callable[[str, str], object] = lambda _logger, _level: None
     """Called with a logger and its level for each record that sets one; raises ``ValueError`` for a word that is no level."""
-    _configs: int = 0
+    _starts: int = 0
     _found: dict[str, ConnectorRecords] = field(default_factory=dict[str, ConnectorRecords])
     # The tasks' records of each connector since its last commit.
     _uncommitted: dict[str, _Tasks] = field(default_factory=dict[str, "_Tasks"])
@@ -165,14 +165,18 @@ class ConfigTopic:
         match kind, parsed(value):
             case _Kind.TARGET_STATE, content:
                 after = _with_target_state(before, content)
+                if after.target_state == "STOPPED":
+                    # Whoever sees only that it runs again starts it anew all the same: its tasks are not stored any more.
+                    self._starts += 1
+                    after = replace(after, start_number=self._starts)
             case _Kind.CONNECTOR, None:
                 # What its slots may have left must still be fenced.
                 after = ConnectorRecords(target_state=before.target_state, count=before.count)
                 self._uncommitted.pop(name, None)
             case _Kind.CONNECTOR, content:
                 config = _properties(content)
-                self._configs += 1
-                after = replace(before, config=config, config_number=self._configs)
+                self._starts += 1
+                after = replace(before, config=config, start_number=self._starts)
             case _, None:
                 return
             case _Kind.COMMIT, content:

@@ -278,9 +278,9 @@ class KafkaStorage:
         with closing(topics) as writer:
             writer.write((self._topics.configs, [logger_entry(logger, level)]))
 
-    def config_number(self, connector: str) -> int:
-        """Another number each time a configuration of that connector has been read; 0 when it has none."""
-        return self._found.records(connector).config_number
+    def start_number(self, connector: str) -> int:
+        """Another number each time a configuration of that connector has been read, or that it is stopped; 0 when it has none."""
+        return self._found.records(connector).start_number
 
     def flush(self) -> bool:
         """Wait until the states that were put are written, for some seconds at most; returns whether they are."""

@@ -15,7 +15,7 @@ from headrace.config.internal_topics import CONFIGS, OFFSETS, STATUSES
 from headrace.connect.errors import RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import ServerError
+from headrace.herder.errors import ForbiddenError, ServerError
 from headrace.herder.internal_requests import Peers, RequestSigning
 from headrace.herder.leader_requests import InternalRequest
 from headrace.herder.leadership import GroupSettings
@@ -143,8 +143,22 @@ class _Peers:
         self._storage = storage
 
     def ask(self, url: str, request: InternalRequest) -> None:
+        try:
+            self._ask(url, request)
+        except ForbiddenError:
+            # The leader has made a new key.
+            self._storage.result().refresh()
+            self._ask(url, request)
+
+    def _ask(self, url: str, request: InternalRequest) -> None:
         signed = self._signing.signed(request.body, self._key())
-        self._peers.put(request.method, f"{url.rstrip('/')}{request.path}", request.body, signed)
+        self._peers.put(
+            request.method,
+            f"{url.rstrip('/')}{request.path}",
+            request.body,
+            signed,
+            seconds=request.seconds,
+        )
 
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         self._signing.verify(body, signature, algorithm, self._key())
