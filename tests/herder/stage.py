@@ -144,6 +144,10 @@ class FakeRun:
                 for task in range(0 if self._ended.is_set() else tasks):
                     self._show(task, "RUNNING")
 
+    def report(self, tasks: Sequence[Mapping[str, str]]) -> None:
+        """Say once more which tasks it has."""
+        self._watcher.has_tasks(tasks)
+
     def ask_to_stop(self) -> None:
         """End now or, if the stage holds runs, later."""
         self.asked.set()

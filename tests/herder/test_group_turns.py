@@ -363,3 +363,21 @@ def test_what_another_worker_changes_is_seen_before_it_is_told_that_nothing_runs
         member.storage.config_offset += 1
         until(lambda: member.runs() == ["c"])
         assert first is not member.stage.the_run()
+
+
+def test_tasks_are_not_stored_as_those_of_a_configuration_that_they_were_not_made_from() -> None:
+    """Another worker has written it by now; the run is about to be ended for it."""
+    stage = Stage()
+    stored(stage, "c")
+    member = Member(stage)
+    member.joins("c")
+    with member.started():
+        until(lambda: len(stage.configs.task_configs("c")) == 2)
+        run = stage.the_run()
+        changed = config(name="c", **{"tasks.max": "8"})
+        stage.configs.put_connector(StoredConnector(name="c", config=changed))
+        with pytest.raises(RetriableError, match="a configuration that it does not have any more"):
+            run.report([{"task.class": "x:T"}])
+
+        member.storage.config_offset += 1
+        until(lambda: len(stage.configs.task_configs("c")) == 8)

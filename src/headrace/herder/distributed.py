@@ -677,6 +677,7 @@ class Distributed:
         is_alone = leadership.leads and len(leadership.members) <= 1
         if is_alone or not (leadership.owned and self.holds()):
             return
+        _log.info("Connectors (%d) are handed over to other workers", len(leadership.owned))
         self._set_flag(MemberFlag.LEAVING, is_set=True)
         deadline = Deadline.after(self._settings.hand_over, self._clock)
         while leadership.owned and not deadline.expired:
@@ -686,6 +687,7 @@ class Distributed:
         try:
             self._give_up(self._leadership.owned)
             self._membership.leave("the worker is shutting down", _LEAVE_SECONDS)
+            _log.info("The group %r has been left", self._settings.group)
         except ConnectError as error:
             _log.warning("The group %r was not left: %s", self._settings.group, error)
         finally:

@@ -11,7 +11,14 @@ from urllib.parse import urlsplit
 from headrace import __version__
 from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
-from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
+from headrace.herder.assignor import (
+    AssignorMemory,
+    ConnectorLoad,
+    GroupAssignment,
+    Member,
+    Rebalance,
+    assign,
+)
 from headrace.herder.coordination import HerderParts
 from headrace.herder.group_protocol import (
     Assignment,
@@ -310,6 +317,7 @@ class Leadership:
             max_delay_ms=self._settings.max_delay_ms,
         )
         self._memory, answer = assign(self._memory, rebalance)
+        self._log_gone({each.url for each in found.values()}, answer)
         self._divided = frozenset(configured)
         can_take = any(each.takes for each in rebalance.members.values())
         self.unplaced = answer.unplaced if can_take else frozenset()
@@ -351,6 +359,21 @@ class Leadership:
             sum(map(len, answers.values())) + sum(len(each.metadata) for each in members)
         )
         return answers
+
+    def _log_gone(self, urls: Collection[str], answer: GroupAssignment) -> None:
+        for each in self.members:
+            if each.url in urls:
+                continue
+            waiting = sum(self._memory.assigned[name] == each.url for name in answer.waiting)
+            if waiting:
+                _log.warning(
+                    "The worker at %s is gone. Its connectors (%d) wait for it for up to %g s (scheduled.rebalance.max.delay.ms)",
+                    each.url,
+                    waiting,
+                    answer.delay_ms / 1e3,
+                )
+            else:
+                _log.info("The worker at %s has left the group", each.url)
 
     def _warn_of_size(self, size: int) -> None:
         if size > _LARGE_BYTES:

@@ -429,7 +429,7 @@ class WatchedRun:
                 self.queue.ask(None, lambda: self.reconciler.stored_tasks(self, len(configs)))
         except RequestError as error:
             raise RetriableError(
-                f"The tasks of connector {self.name} are not stored: {error}"
+                f"Connector {self.name} waits until the group's leader has stored its tasks: {error}"
             ) from error
 
     def has_begun(self) -> None:
