@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import ConflictError
+from headrace.herder.errors import NO_LEADER, ConflictError
 from headrace.herder.group_protocol import (
     Assignment,
     ProtocolVersion,
@@ -195,6 +197,34 @@ def test_an_earlier_leader_is_kept_from_writing_before_its_last_words_are_read()
         until(lambda: group.is_open)
 
         assert ["take_lead", "refresh"] == member.storage.asked[:2]
+
+
+def test_a_new_leader_may_write_what_settling_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted change is fenced again, for which the leader stores a task count before it answers requests."""
+    member = Member(Stage())
+    member.joins()
+    refused = list[str | None]()
+
+    def recover(*_args: object, **_named: object) -> dict[str, ConnectError]:
+        assert member.coordination is not None
+        for ask in (member.coordination.require_leader, partial(elsewhere, member.coordination)):
+            try:
+                ask()
+            except ConflictError as error:
+                refused.append(str(error))
+            else:
+                refused.append(None)
+        return {}
+
+    def elsewhere(group: Distributed) -> None:
+        with ThreadPoolExecutor(1) as request:
+            request.submit(group.require_leader).result()
+
+    monkeypatch.setattr(member.stage.changes, "recover", recover)
+    with member.started() as group:
+        until(lambda: group.is_open)
+
+        assert [None, NO_LEADER] == refused
 
 
 def test_who_was_removed_leads_anew() -> None:

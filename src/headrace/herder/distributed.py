@@ -93,6 +93,8 @@ class Distributed:
         self._arrives_until = clock()
         self._kafka: KafkaServices | None = None
         self._is_leading = False
+        # The thread that finishes what an earlier leader has left: it alone may change the cluster by then.
+        self._settles_on: int | None = None
         self._join_at: float | None = None
         self._check_at = clock() + _CHECK_SECONDS
         self._reminder, self._noted = Reminder(), ""
@@ -209,7 +211,8 @@ class Distributed:
             raise ElsewhereError(
                 f"Only the leader of the group {self._settings.group!r} can do this.", url=leader
             )
-        if not (self._is_leading and self.holds()):
+        may_lead = self._is_leading or self._settles_on == threading.get_ident()
+        if not (may_lead and self.holds()):
             raise ConflictError(NO_LEADER)
 
     def catch_up(self) -> None:
@@ -493,7 +496,11 @@ class Distributed:
         storage = self._storage()
         storage.take_lead()
         storage.refresh()
-        settle_changes(self._parts.local, kafka)
+        self._settles_on = threading.get_ident()
+        try:
+            settle_changes(self._parts.local, kafka)
+        finally:
+            self._settles_on = None
         self._ask(self._forget_ghosts)
         self._peers.renew_key()
 
