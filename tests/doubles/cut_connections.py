@@ -34,6 +34,7 @@ class CutConnections:
         self._handlers = set[asyncio.Task[None]]()
         self._flows = asyncio.Event()
         self._flows.set()
+        self._is_severed = False
 
     def __enter__(self) -> Self:
         """Listen."""
@@ -61,6 +62,10 @@ class CutConnections:
         """Pass on nothing more, of new connections neither, and let no one know: as a network that drops what it is given."""
         self._call(self._let_flow(flows=False))
 
+    def sever(self) -> None:
+        """End all connections, and each new one at once, until :meth:`resume`."""
+        self._call(self._sever())
+
     def resume(self) -> None:
         """Pass on what came meanwhile, and what comes."""
         self._call(self._let_flow(flows=True))
@@ -76,7 +81,13 @@ class CutConnections:
             pair.ends_with = chance.choice(pair.ways)
         return len(self._pairs)
 
+    async def _sever(self) -> None:
+        self._is_severed = True
+        for pair in self._pairs:
+            pair.abort()
+
     async def _let_flow(self, *, flows: bool) -> None:
+        self._is_severed = False
         (self._flows.set if flows else self._flows.clear)()
 
     async def _close(self) -> None:
@@ -91,6 +102,9 @@ class CutConnections:
         assert this is not None
         self._handlers.add(this)
         this.add_done_callback(self._handlers.discard)
+        if self._is_severed:
+            writer.transport.abort()
+            return
         try:
             found = await asyncio.open_connection("127.0.0.1", self._ports[1])
         except OSError:

@@ -18,14 +18,18 @@ import httpx
 from kafka.admin import MemberToRemove
 
 from end_to_end import dying_worker
+from end_to_end.process_tree import below
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.settings import wire_settings
+from headrace.pids import read_stat
 from headrace.testing.judge import committed_records
 from kafka import KafkaAdminClient
 from waiting import until
 
+SESSION_SECONDS = 6
+"""Of workers of a group: what it takes until one that was killed is missed."""
 Offsets = Mapping[str, int]
 _ANSWERS = re.compile(r"Requests are answered at (http://\S+)/ ")
 
@@ -44,7 +48,8 @@ class DyingWorker:
     """One command line in *folder*, started as often as it dies. *files* are those of its connectors.
 
     The *command* is ``run``, or ``worker`` for one of a group. One that *is_alone* there does not wait for the session of its
-    predecessor, which an administrator has removed. *settings* are added to the worker's own.
+    predecessor, which an administrator has removed. *settings* are added to the worker's own. Its slots are threads, unless it
+    *has_processes*, which live on when it is frozen.
     """
 
     bootstrap: str
@@ -54,6 +59,7 @@ class DyingWorker:
     command: str = "run"
     is_alone: bool = False
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    has_processes: bool = False
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +74,7 @@ class DyingWorker:
         if self.command == "worker" and self.is_alone:
             self._remove_predecessor()
         self._begin()
-        until(lambda: self._is_healthy() or self.is_dead, seconds=120)
+        until(lambda: self._is_healthy() or self.is_dead, seconds=300)
 
     def end(self) -> None:
         """Kill it, if it lives."""
@@ -97,6 +103,13 @@ class DyingWorker:
         assert code in (None, -signal.SIGKILL), self.told()
         return code is not None
 
+    def slots(self) -> list[int]:
+        """The processes of its slots, if it has some: children of a server that it has started."""
+        assert self._process is not None
+        own = self._process.pid
+        stats = [stat for each in below(own) if (stat := read_stat(each))]
+        return [each.pid for each in stats if each.parent != own]
+
     def told(self) -> str:
         """What it has logged since its last start."""
         return self._log.read_text()
@@ -118,10 +131,21 @@ class DyingWorker:
 
     def asked_until_death(self, method: str, path: str, body: object = None) -> bool:
         """Send a request; whether it was answered, which is well, before the worker died."""
+        return self.asked_until_death_of(self, method, path, body)
+
+    def asked_until_death_of(
+        self, other: DyingWorker, method: str, path: str, body: object = None
+    ) -> bool:
+        """As :meth:`asked_until_death`, while the *other* worker dies, to which this one may send it on."""
         try:
-            self.ask(method, path, body)
+            answer = httpx.request(method, f"{self.url}{path}", json=body, timeout=90)
         except httpx.TransportError:
-            until(lambda: self.is_dead)
+            until(lambda: other.is_dead)
+            return False
+        if answer.status_code >= 400:
+            # Whoever sends it on says so when the other one has died.
+            assert other is not self, answer.text
+            until(lambda: other.is_dead)
             return False
         return True
 
@@ -130,7 +154,8 @@ class DyingWorker:
         return {
             "name": name,
             "connector.class": "FileStreamSource",
-            "file": str(self.folder / "none"),
+            # The same for all workers of a group.
+            "file": str(self.folder.parent / "none"),
             "topic": topic,
         }
 
@@ -181,15 +206,20 @@ class DyingWorker:
             # It has died, or it is about to.
             return False
 
-    def _remove_predecessor(self) -> None:
+    def members(self) -> list[str]:
+        """The ids of those that are in its group, as the broker says."""
         client = client_config({"bootstrap.servers": self.bootstrap})
         with closing(Cluster(wire_settings(client.settings))) as cluster:
             found = cluster.describe_group(self.group, Deadline.after(60))
-        if not found.members:
+        return [each.member_id for each in found.members]
+
+    def _remove_predecessor(self) -> None:
+        found = self.members()
+        if not found:
             return
         with closing(KafkaAdminClient(bootstrap_servers=self.bootstrap)) as admin:
             admin.remove_group_members(
-                self.group, [MemberToRemove(member_id=each.member_id) for each in found.members]
+                self.group, [MemberToRemove(member_id=each) for each in found]
             )
 
     def _alone(self) -> dict[str, str]:
@@ -205,7 +235,7 @@ class DyingWorker:
             "offset.storage.topic": f"{self.group}-offsets",
             # A new process waits for the session of the one that was killed.
             "status.storage.partitions": "1",
-            "session.timeout.ms": "6000",
+            "session.timeout.ms": str(SESSION_SECONDS * 1000),
             "heartbeat.interval.ms": "500",
             **replicated,
         }
@@ -231,7 +261,12 @@ class DyingWorker:
             str(path),
             *map(str, self.files),
         ]
-        environment = {**os.environ, dying_worker.CHOSEN: str(self._chosen)}
+        environment = {
+            **os.environ,
+            dying_worker.CHOSEN: str(self._chosen),
+            dying_worker.NAME: self.folder.name,
+            dying_worker.PROCESSES: "1" if self.has_processes else "",
+        }
         with self._log.open("w") as stream:
             self._process = subprocess.Popen(
                 command, stderr=stream, env=environment, cwd=self.folder

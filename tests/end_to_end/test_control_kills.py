@@ -47,16 +47,18 @@ class Case:
             worker.ask("DELETE", f"/connectors/{name}")
         assert self.old == worker.seen(name)
 
-    def ask(self, worker: DyingWorker, name: str) -> bool:
-        """Send it; whether it was answered before the worker died."""
+    def ask(self, worker: DyingWorker, name: str, *, dying: DyingWorker | None = None) -> bool:
+        """Send it; whether it was answered before the worker died, or the *dying* one that it sends it on to."""
         config = worker.config_of(name, self.new.topic or "t")
         if self.method == "POST":
             body: object = {"name": name, "config": config, "initial_state": self.new.state}
             if self.initial:
                 body = {**body, "initial_offsets": self.initial}
-            return worker.asked_until_death("POST", "/connectors", body)
+            return worker.asked_until_death_of(dying or worker, "POST", "/connectors", body)
         body = config if self.method == "PUT" else self.body
-        return worker.asked_until_death(self.method, f"/connectors/{name}{self.path}", body)
+        return worker.asked_until_death_of(
+            dying or worker, self.method, f"/connectors/{name}{self.path}", body
+        )
 
 
 RUNS = Seen(topic="t", state="RUNNING", offsets=OLD)
