@@ -8,8 +8,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -19,10 +20,13 @@ from benchmarks.chain import KEY as CHAIN
 from benchmarks.chain import chain_figures
 from benchmarks.client_limit import ClientLimit
 from benchmarks.contender import BenchmarkError
-from benchmarks.control import CONTROL_CASES
+from benchmarks.control import CONTROL_CASES, ControlCase
 from benchmarks.control_scene import QUICK, WHOLE, ControlScene
 from benchmarks.figure import Figure
 from benchmarks.figure_report import figure_section
+from benchmarks.group import GROUP_CASES
+from benchmarks.group_scale import SCALE_CASES
+from benchmarks.group_scale import measured as measured_scale
 from benchmarks.headrace_worker import HeadraceWorker
 from benchmarks.kafka_source import KEY as KAFKA_SOURCE
 from benchmarks.kafka_source import Measured, measured_reads, shapes
@@ -60,6 +64,7 @@ PLAN_QUICK = 10
 # Enough for a figure that is measured in this process, without a start.
 CHAIN_RECORDS = 100_000
 CONTROL, CHAINS = "A worker that serves", "A chain of transformations"
+GROUP, SCALE = "Workers of a group", "A large group, computed"
 # Of the records that are written to measure writing, so many are read to measure reading; large ones are fewer.
 SMALL_SHARE, LARGE_SHARE = 0.3, 0.1
 # Of these, so many are copied; of 1 KB, a fifth.
@@ -90,13 +95,17 @@ def main() -> int:
     runs: dict[str, list[Measurement]] = {}
     plans: dict[str, PlanMeasured] = {}
     figures: dict[str, Sequence[Figure]] = {}
+    grouped: dict[str, Sequence[Figure]] = {}
+    scaled: dict[str, Sequence[Figure]] = {}
     chains: dict[str, Sequence[Figure]] = {}
     reads, mirrors, failed = list[Measured](), list[Copied | Delayed](), False
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
             failed = _measure(options, Path(name), runs)
             failed |= _plan(options, Path(name), plans)
-            failed |= _control(options, Path(name), figures)
+            failed |= _control(options, Path(name) / "control", CONTROL_CASES, figures)
+            failed |= _control(options, Path(name) / "group", GROUP_CASES, grouped)
+            failed |= _scale(options, scaled)
             _chain(options, chains)
             _read(options, Path(name), reads)
             failed |= _mirror(options, Path(name), mirrors)
@@ -109,6 +118,8 @@ def main() -> int:
     sections = (
         plan_section(plans),
         figure_section(CONTROL, figures),
+        figure_section(GROUP, grouped),
+        figure_section(SCALE, scaled),
         figure_section(CHAINS, chains),
         kafka_source_section(reads),
         mirror_section(mirrors),
@@ -126,7 +137,8 @@ def _publish(page: str, file: Path | None) -> None:
 def _keys() -> Iterator[str]:
     """What ``--only`` may name, a line each."""
     yield from (f"{row.key:22} {row.slots} {row.title}" for row in ROWS)
-    yield from (f"{case.key:22}   {case.title}" for case in (*CASES, *CONTROL_CASES))
+    all_cases = (*CASES, *CONTROL_CASES, *GROUP_CASES, *SCALE_CASES)
+    yield from (f"{case.key:22}   {case.title}" for case in all_cases)
     yield f"{CHAIN:22}   a chain of transformations, in batches and record by record"
     yield f"{KAFKA_SOURCE:22}   reading Kafka in Spark, beside Spark's own source and the bare client"
     yield from (f"{case.key:22} {case.tasks} a mirror: {case.title}" for case in cases(1, 1))
@@ -196,28 +208,47 @@ def _plan(options: argparse.Namespace, folder: Path, plans: dict[str, PlanMeasur
 
 
 def _control(
-    options: argparse.Namespace, folder: Path, figures: dict[str, Sequence[Figure]]
+    options: argparse.Namespace,
+    place: Path,
+    given: Sequence[ControlCase],
+    figures: dict[str, Sequence[Figure]],
 ) -> bool:
-    """Measure workers that serve, adding to *figures* as it goes; whether a case failed."""
-    cases = [case for case in CONTROL_CASES if _is_wanted(case.key, options)]
+    """Measure workers that serve, in the new folder *place*, adding to *figures* as it goes; whether a case failed."""
+    cases = [case for case in given if _is_wanted(case.key, options)]
     if not cases:
         return False
     failed = False
-    place = folder / "control"
     place.mkdir()
     with Broker(place / "broker", properties=BROKER_SETTINGS) as broker:
         scene = ControlScene(broker, place, QUICK if options.quick else WHOLE)
         for case in cases:
             _say(f"{case.title} ({case.key})")
-            try:
-                figures[case.key] = case.measured(scene)
-            except BenchmarkError as error:
-                failed = True
-                _say(f"    FAILED: {error}")
-                continue
-            for each in figures[case.key]:
-                _say(f"    {each.title}: {each.value:.3f} {each.unit}")
+            failed |= _added(figures, case.key, partial(case.measured, scene))
     return failed
+
+
+def _scale(options: argparse.Namespace, figures: dict[str, Sequence[Figure]]) -> bool:
+    """Compute what a large group costs, adding to *figures* as it goes; whether a case failed."""
+    failed = False
+    for case in SCALE_CASES:
+        if _is_wanted(case.key, options):
+            _say(f"{case.title} ({case.key})")
+            failed |= _added(figures, case.key, partial(measured_scale, case))
+    return failed
+
+
+def _added(
+    figures: dict[str, Sequence[Figure]], key: str, measure: Callable[[], Sequence[Figure]]
+) -> bool:
+    """Add what *measure* returns; whether it failed."""
+    try:
+        figures[key] = measure()
+    except BenchmarkError as error:
+        _say(f"    FAILED: {error}")
+        return True
+    for each in figures[key]:
+        _say(f"    {each.title}: {each.value:.3f} {each.unit}")
+    return False
 
 
 def _chain(options: argparse.Namespace, figures: dict[str, Sequence[Figure]]) -> None:

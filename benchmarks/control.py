@@ -108,7 +108,7 @@ def _paused(scene: ControlScene) -> Sequence[Figure]:
             what="The list of connectors",
         )
         start = time.time() - service.began
-        seconds = [_asked(service, count) for _ in range(scene.scale.rounds)]
+        seconds = [asked(service, count) for _ in range(scene.scale.rounds)]
         used = service.rss_bytes()
     title = f"{count} paused connectors"
     return [
@@ -123,7 +123,8 @@ def _paused(scene: ControlScene) -> Sequence[Figure]:
     ]
 
 
-def _asked(service: Service, count: int) -> float:
+def asked(service: Service, count: int) -> float:
+    """How long the list of all connectors takes, with their states and configurations; there are *count*."""
     began = time.monotonic()
     found = service.request("GET", "/connectors?expand=status&expand=info")
     took = time.monotonic() - began
@@ -138,7 +139,7 @@ def _idle_planned(scene: ControlScene) -> Sequence[Figure]:
         # They are idle when they have read what they have.
         for name in names:
             service.until(partial(_has_read, service, name), seconds=_COMMIT_SECONDS, what=name)
-        more = _idle_percent(scene, service) - alone
+        more = idle_percent(scene, service) - alone
     return [
         Figure(title="an idle Spark session, alone", value=alone, unit="% of a core"),
         Figure(
@@ -158,7 +159,7 @@ def _idle_polled(scene: ControlScene) -> Sequence[Figure]:
         )
         _created(scene, service, lambda: {"connector.class": IDLE})
         time.sleep(min(_LONGEST_REST_SECONDS, scene.scale.seconds))
-        resting = _idle_percent(scene, service) - alone
+        resting = idle_percent(scene, service) - alone
     title = f"what {_IDLE} idle polled connectors add"
     return [
         Figure(title=f"an idle Spark session of {_IDLE} slots", value=alone, unit="% of a core"),
@@ -173,7 +174,7 @@ def _idle_polled(scene: ControlScene) -> Sequence[Figure]:
 def _passing_percent(scene: ControlScene, service: Service, connector_class: str) -> float:
     """Per cent of a core that the worker takes with idle connectors, which are deleted then."""
     names = _created(scene, service, lambda: {"connector.class": connector_class})
-    percent = _idle_percent(scene, service)
+    percent = idle_percent(scene, service)
     for name in names:
         service.request("DELETE", f"/connectors/{name}")
     return percent
@@ -187,7 +188,7 @@ def _idle_service(scene: ControlScene, *, slots: int) -> Service:
 def _alone_percent(scene: ControlScene, service: Service) -> float:
     """Per cent of a core that a warm worker takes without connectors."""
     _warm_up(scene, service)
-    return _idle_percent(scene, service)
+    return idle_percent(scene, service)
 
 
 def _created(
@@ -204,7 +205,8 @@ def _has_read(service: Service, name: str) -> bool:
     return bool(service.request("GET", f"/connectors/{name}/offsets").json()["offsets"])
 
 
-def _idle_percent(scene: ControlScene, service: Service) -> float:
+def idle_percent(scene: ControlScene, service: Service) -> float:
+    """Per cent of a core that the worker takes once it has settled."""
     time.sleep(min(_SETTLING_SECONDS, scene.scale.seconds))
     began, before = time.monotonic(), service.cpu_seconds()
     time.sleep(scene.scale.seconds)

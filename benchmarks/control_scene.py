@@ -19,15 +19,16 @@ from headrace.broker import Broker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How much is measured: *rounds* of what is short, so many paused *connectors*, *seconds* of idling."""
+    """How much is measured: *rounds* of what is short, so many paused *connectors*, *seconds* of idling, *handovers* to other workers."""
 
     rounds: int
     connectors: int
     seconds: float
+    handovers: int
 
 
-WHOLE = Scale(rounds=7, connectors=500, seconds=60.0)
-QUICK = Scale(rounds=3, connectors=50, seconds=15.0)
+WHOLE = Scale(rounds=7, connectors=500, seconds=60.0, handovers=30)
+QUICK = Scale(rounds=3, connectors=50, seconds=15.0, handovers=3)
 
 
 class ControlScene:

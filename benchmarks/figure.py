@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -20,3 +22,18 @@ class Figure:
         if self.most is None:
             return ""
         return "reached" if self.value <= self.most else "missed"
+
+
+def median_and_worst(
+    title: str, seconds: Sequence[float], *, median: float | None = None, worst: float | None = None
+) -> Sequence[Figure]:
+    """Two figures of *seconds*, with what is wanted of each."""
+    return [
+        Figure(
+            title=f"{title}, median of {len(seconds)}",
+            value=statistics.median(seconds),
+            unit="s",
+            most=median,
+        ),
+        Figure(title="the same, longest", value=max(seconds), unit="s", most=worst),
+    ]

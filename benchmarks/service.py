@@ -105,6 +105,11 @@ class Service:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process.poll() is None
+
     def told(self) -> str:
         """What it has logged since it was launched."""
         return self._log.read_text(errors="replace")
@@ -139,8 +144,10 @@ class Service:
         return [stat for stat in map(read_stat, members) if stat is not None]
 
 
-def alone(folder: Path, bootstrap: str, **settings: str) -> Service:
-    """``headrace run`` with a state file in *folder*."""
+def alone(
+    folder: Path, bootstrap: str, *, command: Sequence[str] = HEADRACE, **settings: str
+) -> Service:
+    """``headrace run`` with a state file in *folder*; *command* stands for ``headrace``."""
     return Service(
         folder,
         {
@@ -149,5 +156,5 @@ def alone(folder: Path, bootstrap: str, **settings: str) -> Service:
             "state.file": str(folder / "state.db"),
             **{key.replace("_", "."): value for key, value in settings.items()},
         },
-        (*HEADRACE, "run"),
+        (*command, "run"),
     )
