@@ -65,6 +65,8 @@ PLAN_QUICK = 10
 CHAIN_RECORDS = 100_000
 CONTROL, CHAINS = "A worker that serves", "A chain of transformations"
 GROUP, SCALE = "Workers of a group", "A large group, computed"
+# The sections of single figures, in the order of the report.
+FIGURES = (CONTROL, GROUP, SCALE, CHAINS)
 # Of the records that are written to measure writing, so many are read to measure reading; large ones are fewer.
 SMALL_SHARE, LARGE_SHARE = 0.3, 0.1
 # Of these, so many are copied; of 1 KB, a fifth.
@@ -94,19 +96,16 @@ def main() -> int:
     began = datetime.now(UTC)
     runs: dict[str, list[Measurement]] = {}
     plans: dict[str, PlanMeasured] = {}
-    figures: dict[str, Sequence[Figure]] = {}
-    grouped: dict[str, Sequence[Figure]] = {}
-    scaled: dict[str, Sequence[Figure]] = {}
-    chains: dict[str, Sequence[Figure]] = {}
+    figures: dict[str, dict[str, Sequence[Figure]]] = {title: {} for title in FIGURES}
     reads, mirrors, failed = list[Measured](), list[Copied | Delayed](), False
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
             failed = _measure(options, Path(name), runs)
             failed |= _plan(options, Path(name), plans)
-            failed |= _control(options, Path(name) / "control", CONTROL_CASES, figures)
-            failed |= _control(options, Path(name) / "group", GROUP_CASES, grouped)
-            failed |= _scale(options, scaled)
-            _chain(options, chains)
+            failed |= _control(options, Path(name) / "control", CONTROL_CASES, figures[CONTROL])
+            failed |= _control(options, Path(name) / "group", GROUP_CASES, figures[GROUP])
+            failed |= _scale(options, figures[SCALE])
+            _chain(options, figures[CHAINS])
             _read(options, Path(name), reads)
             failed |= _mirror(options, Path(name), mirrors)
         except KeyboardInterrupt:
@@ -117,10 +116,7 @@ def main() -> int:
             print(f"The run cannot continue: {error}", file=sys.stderr)
     sections = (
         plan_section(plans),
-        figure_section(CONTROL, figures),
-        figure_section(GROUP, grouped),
-        figure_section(SCALE, scaled),
-        figure_section(CHAINS, chains),
+        *(figure_section(title, found) for title, found in figures.items()),
         kafka_source_section(reads),
         mirror_section(mirrors),
     )

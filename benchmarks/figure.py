@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """*value* of *unit*; at most *most* is wanted, ``None`` where nothing is."""
+    """*value* of *unit*, which is empty for a count; at most *most* is wanted, ``None`` where nothing is."""
 
     title: str
     value: float

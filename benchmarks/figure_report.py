@@ -22,5 +22,7 @@ def _row(figure: Figure) -> Sequence[str]:
 
 
 def _told(value: float, unit: str) -> str:
+    if not unit:
+        return f"{value:,.0f}"
     # Two digits are as many as such a run gives again.
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.2f} {unit}"

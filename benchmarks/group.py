@@ -63,7 +63,10 @@ def _relinquished(scene: ControlScene, *, command: Sequence[str], workers: int) 
     told = "on Spark, warm" if command is SPARK else "tasks in threads"
     with group(scene, workers, command) as made:
         made.add_flows(_FLOWS_OF_EACH * workers)
-        found = [_handed_over(made, turn) for turn in range(scene.scale.handovers)]
+        found = [
+            _handed_over(made, made.workers[turn % workers])
+            for turn in range(scene.scale.handovers)
+        ]
     return [
         *median_and_worst(
             f"relinquished, heartbeat {HEARTBEAT_SECONDS:.0f} s, {told}: stopped to granted",
@@ -89,8 +92,9 @@ def _left(scene: ControlScene) -> Sequence[Figure]:
     """The same with a plain leave, as Kafka Connect's workers do."""
     with group(scene, _WORKERS, headrace_relinquish_timeout_ms="0") as made:
         made.add_flows(_FLOWS_OF_EACH * _WORKERS)
-        turns = max(1, scene.scale.handovers // 3)
-        found = [_handed_over(made, turn) for turn in range(turns)]
+        turns = range(max(1, scene.scale.handovers // 3))
+        # Nothing waits for a leader: what it remembers goes with it.
+        found = [_handed_over(made, made.led()[1]) for _ in turns]
     title = f"a plain leave, scheduled.rebalance.max.delay.ms of {DELAY_SECONDS:.0f} s in it"
     return [
         *median_and_worst(f"{title}: stopped to granted", [each.granted for each in found]),
@@ -100,10 +104,8 @@ def _left(scene: ControlScene) -> Sequence[Figure]:
     ]
 
 
-def _handed_over(made: Group, turn: int) -> _HandedOver:
-    """End one worker, and start it again."""
-    made.await_even()
-    victim = made.workers[turn % len(made.workers)]
+def _handed_over(made: Group, victim: Service) -> _HandedOver:
+    """End one worker, start it again, and wait until it has its share."""
     names = made.entry_of(victim)["connectors"]
     others = [each for each in made.workers if each is not victim]
     stops = sum(len(times_of(each.told(), STOPPED)) for each in others)
@@ -117,6 +119,7 @@ def _handed_over(made: Group, turn: int) -> _HandedOver:
         disturbed=sum(len(times_of(each.told(), STOPPED)) for each in others) - stops,
     )
     victim.start()
+    made.await_even()
     return found
 
 
@@ -292,6 +295,7 @@ def _idle(scene: ControlScene) -> Sequence[Figure]:
 def _started(scene: ControlScene, *, connectors: int) -> Sequence[Figure]:
     """A worker alone in its group begins with a full config topic."""
     with group(scene, 1) as made:
+        made.workers[0].request("GET", "/connectors")
         empty = made.workers[0].rss_bytes() / MIB
     name = scene.name()
     # Made as a worker makes them.

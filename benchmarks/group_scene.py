@@ -30,6 +30,8 @@ _A_SECOND: Final = "200"
 _COMMIT_MS: Final = "100"
 _ROWS: Final = "20"
 RUNS: Final = "The connector runs"
+# None of them ever waits for another one's turn.
+_SLOTS: Final = "8"
 STOPPED: Final = "The connector has stopped"
 REBALANCED: Final = "The group has been rebalanced"
 
@@ -104,14 +106,11 @@ class Group:
 
     def longest_gap(self, name: str, *, since: float) -> float:
         """The longest time between two commits of the connector of which the later one is after *since*, in seconds."""
-        commits = [each / 1e3 for each in self.flows[name].follow().commits_ms]
-        pairs = itertools.pairwise(commits)
-        return max(later - earlier for earlier, later in pairs if later > since)
+        return longest_gap(self.flows[name].follow().commits_ms, since=since)
 
     def first_commit(self, name: str, *, after: float) -> float:
         """When the connector committed records first *after* that time, both in seconds since the epoch."""
-        commits = self.flows[name].follow().commits_ms
-        return next(each / 1e3 for each in commits if each / 1e3 > after)
+        return first_after(self.flows[name].follow().commits_ms, after)
 
     def _last(self, name: str) -> float:
         return (self.flows[name].follow().last_committed_ms or 0) / 1e3
@@ -157,6 +156,7 @@ def member(scene: ControlScene, name: str, command: Sequence[str], **settings: s
             **stored,
             "offset.storage.partitions": "1",
             "status.storage.partitions": "1",
+            "headrace.slots": _SLOTS,
             "session.timeout.ms": _ms(SESSION_SECONDS),
             "heartbeat.interval.ms": _ms(HEARTBEAT_SECONDS),
             "scheduled.rebalance.max.delay.ms": _ms(DELAY_SECONDS),
@@ -173,6 +173,17 @@ def is_healthy(worker: Service) -> bool:
     except BenchmarkError:
         return False
     return True
+
+
+def longest_gap(commits_ms: Sequence[int], *, since: float) -> float:
+    """The longest time between two of *commits_ms* of which the later one is after *since*; seconds. Pure."""
+    pairs = itertools.pairwise(each / 1e3 for each in commits_ms)
+    return max(later - earlier for earlier, later in pairs if later > since)
+
+
+def first_after(commits_ms: Sequence[int], moment: float) -> float:
+    """The first of *commits_ms* after *moment*, in seconds. Pure."""
+    return next(each / 1e3 for each in commits_ms if each / 1e3 > moment)
 
 
 def times_of(told: str, message: str, connector: str | None = None) -> list[float]:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from pathlib import Path
 
-from benchmarks.contender import ROOT
 from headrace.cli import run
 from headrace.cli import worker as group_worker
 from headrace.cli.main import outcome
 from headrace.runtime.engine import DataPlane
 from headrace.worker import serving, serving_group
 
-sys.path.append(str(ROOT / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from doubles.thread_engine import ThreadEngine
 

@@ -101,7 +101,7 @@ def test_producers_end_their_own_transactions():
     for batch in (sent(10, producer=1), sent(5, producer=2), ended(committed=True, producer=2)):
         tally.add(batch)
 
-    assert 5 == tally.committed
+    assert (5, [tally.last_committed_ms]) == (tally.committed, tally.commits_ms)
 
 
 def test_records_without_transaction_count_at_once():
