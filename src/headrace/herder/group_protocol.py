@@ -258,9 +258,14 @@ class _Reader:
 
     def pieces(self) -> Pieces:
         found: dict[str, Sequence[int]] = {}
+        # Most connectors have as many tasks as others.
+        known: dict[bytes, Sequence[int]] = {}
         for _ in range(self._count()):
-            connector = self.string()
-            found[connector] = self._ints(self._count())
+            connector, count = self.string(), self._count()
+            tasks = self.bytes(count * _INT.size)
+            if tasks not in known:
+                known[tasks] = struct.unpack(f">{count}i", tasks)
+            found[connector] = known[tasks]
         return found
 
     def begins_own_block(self) -> bool:
@@ -269,13 +274,10 @@ class _Reader:
         return begins
 
     def _count(self) -> int:
-        count = self.int()
+        count = self._number(_INT)
         if count > len(self._data) - self._at:
             raise GroupFormatError(f"a list of {count} begins at {self._at}, and there is less")
         return max(count, 0)
-
-    def _ints(self, count: int) -> tuple[int, ...]:
-        return struct.unpack(f">{count}i", self.bytes(count * _INT.size))
 
     def _number(self, form: struct.Struct) -> int:
         at, self._at = self._at, self._at + form.size
