@@ -165,6 +165,7 @@ class Worker:
             url=f"http://{self.name}/",
             slots=4,
             max_delay_ms=self.group.max_delay_ms,
+            session=2.0,
         )
         self.queue = parts.queue
         self.coordination = Distributed(
@@ -429,8 +430,7 @@ def test_a_url_that_another_worker_has_is_refused(group: Group) -> None:
     second = group.worker("a")
 
     until(lambda: second.herder.failure is not None)
-    assert "Another worker of the group" in str(second.herder.failure)
-    assert "http://a/" in str(second.herder.failure)
+    assert "Another worker of it is at http://a/, too" in str(second.herder.failure)
     assert first.herder.failure is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
@@ -17,12 +17,18 @@ from headrace.herder.distributed import Distributed
 from headrace.herder.errors import NO_LEADER, ConflictError
 from headrace.herder.group_protocol import (
     Assignment,
+    MemberFlag,
+    MemberMetadata,
+    MemberNotes,
     ProtocolVersion,
+    decoded_assignment,
     encoded_assignment,
+    encoded_metadata,
 )
 from headrace.herder.leader_requests import InternalRequest
 from headrace.herder.leadership import GroupSettings
-from headrace.kafka.membership import GroupMembership, GroupRole, Joined
+from headrace.herder.worker_herder import WorkerHerder
+from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
 from headrace.storage.protocols import Status, StoredConnector
 from herder.stage import SlowStatuses, Stage, config
 from waiting import until
@@ -131,6 +137,19 @@ class Member:
     coordination: Distributed | None = None
     role: GroupRole | None = None
     generation: int = 0
+    max_delay_ms: int = 0
+    herder: WorkerHerder | None = None
+
+    def refused(self) -> None:
+        """Have the next join be refused."""
+        answer = Assignment(
+            error=2,
+            leader="other",
+            leader_url="http://other/",
+            refusal="It is a test.",
+            leader_understands_leaving=True,
+        )
+        self.membership.joins.append(Joined(1, ME, "sessioned", encoded_assignment(answer)))
 
     def joins(
         self,
@@ -158,7 +177,9 @@ class Member:
             return sorted(each.spec.name for each in self.stage.running)
 
     def _coordinate(self, parts: HerderParts) -> Distributed:
-        settings = GroupSettings(group="g", url="http://me/", slots=4, max_delay_ms=0)
+        settings = GroupSettings(
+            group="g", url="http://me/", slots=4, max_delay_ms=self.max_delay_ms, session=1.0
+        )
 
         def member(role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
             self.role = role
@@ -173,7 +194,7 @@ class Member:
     def started(self) -> Generator[Distributed]:
         """Its coordination, while it works."""
         self.stage.kafka.set()
-        herder = self.stage.new_herder(self._coordinate)
+        herder = self.herder = self.stage.new_herder(self._coordinate)
         herder.start()
         herder.ready()
         assert self.coordination is not None
@@ -411,3 +432,80 @@ def test_tasks_are_not_stored_as_those_of_a_configuration_that_they_were_not_mad
 
         member.storage.config_offset += 1
         until(lambda: len(stage.configs.task_configs("c")) == 8)
+
+
+def test_a_worker_with_other_topics_is_refused() -> None:
+    """It would run connectors that it does not know, or read again what others have read."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    with member.started() as group:
+        until(lambda: member.role is not None)
+        assert member.role is not None
+        group.uses("config.storage.topic=ours")
+        (_, own), *_ = member.role.protocols()
+        notes = MemberNotes(flags=MemberFlag.UNDERSTANDS_LEAVING, slots=4)
+        others = {
+            "same": replace(notes, topics="config.storage.topic=ours"),
+            "other": replace(notes, topics="config.storage.topic=theirs"),
+            "older": notes,
+        }
+        said = {
+            name: encoded_metadata(
+                MemberMetadata(
+                    url=f"http://{name}/", config_offset=9 if name == "other" else 5, notes=each
+                )
+            )
+            for name, each in others.items()
+        }
+        members = [JoinedMember(each, said[each]) for each in said]
+        given = member.role.assign(1, "sessioned", ME, [*members, JoinedMember(ME, own)])
+
+        answers = {name: decoded_assignment(each) for name, each in given.items()}
+        assert {"other": 2} == {name: each.error for name, each in answers.items() if each.error}
+        assert (
+            "config.storage.topic=theirs. The leader has config.storage.topic=ours"
+            in answers["other"].refusal
+        )
+        assert ["c"] == [name for each in answers.values() for name in each.assigned]
+
+
+def test_a_worker_that_is_refused_ends_after_a_session() -> None:
+    """Its predecessor at the same URL may not be missed yet."""
+    member = Member(Stage())
+    member.refused()
+    with member.started():
+        until(lambda: member.membership.requested > 0)
+        assert member.herder is not None
+        assert member.herder.failure is None
+
+        def has_ended() -> bool:
+            member.refused()
+            return member.herder is not None and member.herder.failure is not None
+
+        until(has_ended)
+        assert "does not take this worker. It is a test" in str(member.herder.failure)
+
+
+def test_connectors_say_what_they_wait_for() -> None:
+    """For a worker that is gone, for a while."""
+    member = Member(Stage(), max_delay_ms=60_000)
+    stored(member.stage, "c")
+    with member.started() as group:
+        until(lambda: member.role is not None)
+        assert member.role is not None
+        (_, own), *_ = member.role.protocols()
+        notes = MemberNotes(flags=MemberFlag.UNDERSTANDS_LEAVING, slots=400)
+        other = encoded_metadata(MemberMetadata(url="http://other/", config_offset=5, notes=notes))
+        first = member.role.assign(
+            -1, "sessioned", ME, [JoinedMember(ME, own), JoinedMember("other", other)]
+        )
+        assert "c" in decoded_assignment(first["other"]).assigned
+
+        member.role.assign(0, "sessioned", ME, [JoinedMember(ME, own)])
+        member.joins()
+        until(lambda: group.is_open)
+        shown = member.stage.statuses.statuses("c")[None]
+        assert shown.state == "UNASSIGNED"
+        assert "It waits for the worker at http://other/, which is gone, for up to 60 s" in str(
+            shown.trace
+        )

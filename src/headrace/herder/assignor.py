@@ -18,15 +18,19 @@ _FOLLOW_UP_MS: Final = 1
 
 
 class ConnectorLoad(NamedTuple):
-    """What a connector needs: *tasks*, which must all run at once where *must_fit* is set, as those of a polled connector."""
+    """What a connector needs: *tasks*, which must all run at once where *must_fit* is set, as those of a polled connector.
+
+    One that *is_idle* is stopped, and takes no part of a worker.
+    """
 
     tasks: int
     must_fit: bool = False
+    is_idle: bool = False
 
     @property
     def weight(self) -> int:
         """What it counts for; one without tasks is run as well."""
-        return max(1, self.tasks)
+        return 0 if self.is_idle else max(1, self.tasks)
 
     def fits(self, slots: int) -> bool:
         """Whether a worker with so many slots can run it."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Final, TypeVar
 
 from headrace.connect.errors import ConnectError, RetriableError
-from headrace.herder.answers import State, TargetState, WorkerInfo, WorkerState
+from headrace.herder.answers import TargetState, WorkerInfo, WorkerState
 from headrace.herder.coordination import HerderParts, settle_changes
 from headrace.herder.errors import (
     NO_LEADER,
@@ -85,8 +85,7 @@ class Distributed:
         self._membership = member(self._leadership, self._woken.set)
         self._is_ready = threading.Event()
         self._is_open = threading.Event()
-        self._is_closed = False
-        self._is_to_end = False
+        self._is_closed = self._is_to_end = False
         self._joins_since: float | None = None
         self._flags_guard = threading.Lock()
         self._giving_up = frozenset[str]()
@@ -102,7 +101,7 @@ class Distributed:
         self._config_offset = -1
         self._settle_at = clock() + _SETTLE_SECONDS
         self._settling: Future[None] | None = None
-        self._shown_unplaced = frozenset[str]()
+        self._shown_idle: Mapping[str, str] = {}
         # Connectors as they were when they were last started or changed here, and their start numbers. Used by the herder's thread.
         self._seen: dict[str, tuple[StoredConnector, int]] = {}
         self._heard: Future[None] | None = None
@@ -151,6 +150,11 @@ class Distributed:
                 "has, and takes nothing from it: stop the workers of Kafka Connect."
             )
         problem = self._problem or self._refused_states
+        if problem is None and self.is_open and not self.holds():
+            return (
+                f"Kafka has not acknowledged this worker's heartbeats in time, so that the group {self._settings.group!r} may have given its work "
+                "to others. It joins again as soon as Kafka answers."
+            )
         return None if problem is None else str(problem)
 
     @property
@@ -213,7 +217,10 @@ class Distributed:
             )
         may_lead = self._is_leading or self._settles_on == threading.get_ident()
         if not (may_lead and self.holds()):
-            raise ConflictError(NO_LEADER)
+            away = (
+                "" if self.holds() else " Kafka does not acknowledge the heartbeats of this worker."
+            )
+            raise ConflictError(f"{NO_LEADER}{away}")
 
     def catch_up(self) -> None:
         """Read the group's topics to their ends; raises ``RetriableError`` when that takes too long."""
@@ -282,6 +289,10 @@ class Distributed:
         """Take connectors again; raises ``ElsewhereError`` where another worker is meant."""
         self._require_named(worker)
         self._set_flag(MemberFlag.LEAVING, is_set=False)
+
+    def uses(self, topics: str) -> None:
+        """These are the group's topics, in words, as this worker takes it; called before the group is joined."""
+        self._leadership.topics = topics
 
     def arrives(self, at_most: float) -> None:
         """Take no connectors until :meth:`has_arrived`, but for *at_most* so many seconds; called before the group is joined."""
@@ -446,7 +457,7 @@ class Distributed:
                 )
             self._rest(_ARRIVING_SECONDS)
             self._keep_alive()
-        self._leadership.refuse_taken_url()
+        self._leadership.raise_if_refused()
         if assignment.error:
             self._membership.request_join()
         return not assignment.error
@@ -461,7 +472,7 @@ class Distributed:
             self._open()
         self._give_up(self._leadership.owned & assignment.revoked.keys())
         if self._is_leading:
-            self._ask(self._show_unplaced)
+            self._ask(self._show_idle)
         added = frozenset(assignment.assigned) - self._leadership.owned
         if self._leadership.follows_stranger:
             added = frozenset[str]()
@@ -518,18 +529,25 @@ class Distributed:
         for name in set(local.statuses.connectors()) - local.configs.connectors().keys():
             statuses.forget(name)
 
-    def _show_unplaced(self) -> None:
-        """Say of connectors that fit nowhere why they do not run."""
-        statuses = HerderStatuses(self._parts.local)
-        for name in self._leadership.unplaced - self._shown_unplaced:
+    def _show_idle(self) -> None:
+        """Say of connectors that no worker has why they do not run."""
+        statuses, leadership = HerderStatuses(self._parts.local), self._leadership
+        delay = self._settings.max_delay_ms / 1e3
+        why = {
+            name: f"It waits for the worker at {url}, which is gone, for up to {delay:g} s (scheduled.rebalance.max.delay.ms)."
+            for name, url in leadership.waiting.items()
+        }
+        for name in leadership.unplaced:
             tasks = len(self._parts.local.configs.task_configs(name))
-            sentence = (
-                f"All {tasks} tasks of connector {name} have to run at once, and no worker of the group has as many slots. "
-                "Raise headrace.slots of one, or lower tasks.max."
+            why[name] = (
+                f"All of its {tasks} tasks have to run at once, and no worker of the group has as many slots. Raise headrace.slots of one, or "
+                "lower tasks.max."
             )
-            _log.warning("%s", sentence)
-            statuses.put(name, State.UNASSIGNED, trace=sentence)
-        self._shown_unplaced = self._leadership.unplaced
+        for name in why.keys() - self._shown_idle.keys():
+            if name in leadership.unplaced:
+                _log.warning("Connector %s does not run. %s", name, why[name])
+            statuses.unassigned(name, trace=why[name])
+        self._shown_idle = why
 
     def _start(self, name: str) -> None:
         connector = self._parts.local.configs.connector(name)

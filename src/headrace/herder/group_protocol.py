@@ -58,13 +58,15 @@ class MemberNotes:
     """headrace's own block about a member.
 
     *generation* is the last one that it completed, -1 at first: a broker starts no rebalance for a member whose bytes are the same as
-    before. *slots* is how many tasks it can run at once, *version* the headrace that it runs.
+    before. *slots* is how many tasks it can run at once, *version* the headrace that it runs, and *topics* are
+    those that it takes for the group's, in words.
     """
 
     flags: MemberFlag = MemberFlag.NONE
     generation: int = -1
     slots: int = 0
     version: str = ""
+    topics: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,8 @@ class Assignment:
 
     *error* is 1 where the leader has not read the config topic as far as others have: nothing is assigned then, and everyone joins
     again. *config_offset* is the offset after the last record of that topic that the assignment rests on. *delay_ms* is how long the
-    member waits before it joins again, 0 for not at all. *leader_understands_leaving* is set by headrace alone.
+    member waits before it joins again, 0 for not at all. *leader_understands_leaving* is set by headrace alone, and *refusal* is why the group does not
+    take a worker of headrace.
     """
 
     version: ProtocolVersion = ProtocolVersion.SESSIONED
@@ -85,6 +88,7 @@ class Assignment:
     revoked: Pieces = field(default_factory=dict[str, Sequence[int]])
     delay_ms: int = 0
     leader_understands_leaving: bool = False
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +128,7 @@ def encoded_metadata(metadata: MemberMetadata) -> bytes:
             _INT.pack(notes.generation),
             _INT.pack(notes.slots),
             _string(notes.version),
+            _string(notes.topics),
         ]
     return b"".join(parts)
 
@@ -161,6 +166,7 @@ def encoded_assignment(assignment: Assignment) -> bytes:
     parts += [_pieces(assignment.revoked), _INT.pack(assignment.delay_ms)]
     if assignment.leader_understands_leaving:
         parts += [_INT.pack(_MAGIC), _SHORT.pack(MemberFlag.UNDERSTANDS_LEAVING)]
+        parts += [_string(assignment.refusal)] if assignment.refusal else []
     return b"".join(parts)
 
 
@@ -174,10 +180,12 @@ def decoded_assignment(data: bytes) -> Assignment:
     assigned = reader.pieces()
     revoked: Pieces = {}
     delay_ms = flags = 0
+    refusal = ""
     if version is not ProtocolVersion.DEFAULT:
         revoked = reader.pieces() if reader.has_more else {}
         delay_ms = reader.int() if reader.has_more else 0
         flags = reader.short() if reader.begins_own_block() else 0
+        refusal = reader.string() if flags and reader.has_more else ""
     return Assignment(
         version=version,
         error=error,
@@ -188,6 +196,7 @@ def decoded_assignment(data: bytes) -> Assignment:
         revoked=revoked,
         delay_ms=delay_ms,
         leader_understands_leaving=bool(flags & MemberFlag.UNDERSTANDS_LEAVING),
+        refusal=refusal,
     )
 
 
@@ -198,7 +207,10 @@ def _notes(reader: _Reader) -> MemberNotes | None:
     # The first two fields are those of the first headrace; a later one may have more after these.
     slots = reader.int() if reader.has_more else 0
     version = reader.string() if reader.has_more else ""
-    return MemberNotes(flags=flags, generation=generation, slots=slots, version=version)
+    topics = reader.string() if reader.has_more else ""
+    return MemberNotes(
+        flags=flags, generation=generation, slots=slots, version=version, topics=topics
+    )
 
 
 def _string(text: str) -> bytes:

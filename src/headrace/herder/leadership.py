@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -42,7 +42,15 @@ _log = logging.getLogger(__name__)
 _ITSELF: Final = -1
 _BEHIND: Final = 1
 # Not among Kafka Connect's, and sent to workers of headrace alone.
-_URL_IS_TAKEN: Final = 2
+_REFUSED: Final = 2
+_URL_IS_TAKEN: Final = (
+    "Another worker of it is at {}, too, so that requests for one would reach the other: give each worker its own "
+    "rest.advertised.host.name and rest.advertised.port, or listeners."
+)
+_OTHER_TOPICS: Final = (
+    "It has other topics than the group's leader: {}. The leader has {}. Give all workers of a group the same topics; if one was deleted "
+    "and made again, stop all workers before they are started with it."
+)
 # Seven tenths of what a broker takes as one record by default.
 _LARGE_BYTES: Final = 734_000
 
@@ -148,13 +156,17 @@ class Leadership:
         self.leads = False
         """Whether this worker led that generation."""
         self._said_flags: MemberFlag | None = None
-        self._taken_since: float | None = None
+        self._refused_since: float | None = None
+        self.topics = ""
+        """Those that this worker takes for the group's, in words; written before it joins."""
         self.flags = MemberFlag.UNDERSTANDS_LEAVING
         """What this worker says of itself when it joins next; written by any thread."""
         self.members: Sequence[GroupMember] = ()
         """Those of the last generation that this worker has led."""
         self.unplaced = frozenset[str]()
         """The connectors whose tasks fit on no worker of that generation."""
+        self.waiting: Mapping[str, str] = {}
+        """Those that wait for a worker that is gone, with its URL."""
 
     @property
     def has_joined(self) -> bool:
@@ -175,7 +187,7 @@ class Leadership:
     def joined(self, joined: Joined) -> Assignment:
         """Take in a join that was completed; returns what the leader has assigned."""
         self._assignment = decoded_assignment(joined.assignment)
-        if self._assignment.error != _URL_IS_TAKEN:
+        if self._assignment.error != _REFUSED:
             # Until then it is new to the group.
             self.generation = joined.generation
         self.member_id = joined.member_id
@@ -210,23 +222,20 @@ class Leadership:
         """Whether a worker of Kafka Connect leads, which would hand out what only its own kind can run."""
         return self._assignment is not None and not self._assignment.leader_understands_leaving
 
-    def refuse_taken_url(self) -> None:
-        """Raise ``RetriableError`` when another worker has told the group the same URL; ``TaskFailedError`` after the time of a session.
+    def raise_if_refused(self) -> None:
+        """Raise ``RetriableError`` when the leader has refused this worker, and ``TaskFailedError`` after the time of a session.
 
-        It may be this worker's own predecessor, which was killed while it joined.
+        One that has its URL may be its own predecessor, which was killed while it joined.
         """
-        if self.assignment.error != _URL_IS_TAKEN:
-            self._taken_since = None
+        if self.assignment.error != _REFUSED:
+            self._refused_since = None
             return
         now = self._clock()
-        self._taken_since = self._taken_since or now
-        sentence = (
-            f"Another worker of the group {self._settings.group!r} says that it is at {self._settings.url}, too. Requests for one would reach "
-            "the other: give each worker its own rest.advertised.host.name and rest.advertised.port, or listeners."
-        )
-        if now - self._taken_since > self._settings.session:
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        sentence = f"The group {self._settings.group!r} does not take this worker. {self.assignment.refusal}"
+        if now - self._refused_since > self._settings.session:
             raise TaskFailedError(sentence)
-        raise RetriableError(f"{sentence} It is asked again whether it has ended.")
+        raise RetriableError(sentence)
 
     def must_divide_again(self) -> bool:
         """Whether connectors have come or gone since this worker, as the leader, has divided the work, or one does not fit where it is."""
@@ -277,6 +286,7 @@ class Leadership:
                 generation=self.generation,
                 slots=self._settings.slots,
                 version=__version__,
+                topics=self.topics,
             ),
         )
 
@@ -291,19 +301,18 @@ class Leadership:
         version = ProtocolVersion[protocol.upper()]
         found = {each.member_id: _said_by(each) for each in members}
         offset = self._storage().config_offset
-        newest = max(each.config_offset for each in found.values())
         own = found[leader]
-        refused = _with_taken_urls(found)
+        refused = _refusals(found, leader)
+        newest = max(said.config_offset for each, said in found.items() if each not in refused)
+        nothing = Assignment(
+            version=version,
+            leader=leader,
+            leader_url=own.url,
+            config_offset=max(newest, offset),
+            leader_understands_leaving=True,
+        )
         if newest > offset:
-            behind = Assignment(
-                version=version,
-                error=_BEHIND,
-                leader=leader,
-                leader_url=own.url,
-                config_offset=newest,
-                leader_understands_leaving=True,
-            )
-            return dict.fromkeys(found, encoded_assignment(behind))
+            return dict.fromkeys(found, encoded_assignment(replace(nothing, error=_BEHIND)))
         self._strangers = sorted(each.url for each in found.values() if each.notes is None)
         configured = {
             name: self._load(stored) for name, stored in self._local.configs.connectors().items()
@@ -321,6 +330,7 @@ class Leadership:
         self._divided = frozenset(configured)
         can_take = any(each.takes for each in rebalance.members.values())
         self.unplaced = answer.unplaced if can_take else frozenset()
+        self.waiting = {name: self._memory.assigned[name] for name in answer.waiting}
         self.members = [
             GroupMember(
                 url=said.url,
@@ -330,27 +340,15 @@ class Leadership:
             for each, said in found.items()
             if each not in refused
         ]
-        taken = Assignment(
-            version=version,
-            error=_URL_IS_TAKEN,
-            leader=leader,
-            leader_url=own.url,
-            config_offset=offset,
-            leader_understands_leaving=True,
-        )
         answers = {
             each: encoded_assignment(
-                taken
+                replace(nothing, error=_REFUSED, refusal=refused[each])
                 if each in refused
-                else Assignment(
-                    version=version,
-                    leader=leader,
-                    leader_url=own.url,
-                    config_offset=offset,
+                else replace(
+                    nothing,
                     assigned=self._pieces(answer.assigned[each]),
                     revoked=self._pieces(answer.revoked[each]),
                     delay_ms=answer.delay_ms,
-                    leader_understands_leaving=True,
                 )
             )
             for each in found
@@ -388,6 +386,7 @@ class Leadership:
     def _load(self, stored: StoredConnector) -> ConnectorLoad:
         return ConnectorLoad(
             tasks=len(self._local.configs.task_configs(stored.name)),
+            is_idle=stored.target_state == "STOPPED",
             must_fit=self._polled.get(stored.config.get(CONNECTOR_CLASS) or "", False),
         )
 
@@ -402,19 +401,29 @@ class Leadership:
                     self._polled[name] = found
 
 
-def _with_taken_urls(said: Mapping[str, MemberMetadata]) -> frozenset[str]:
-    """Members that are new and say a URL that another one has. Those that were gone are not in the round any more."""
+def _refusals(said: Mapping[str, MemberMetadata], leader: str) -> dict[str, str]:
+    """Why new members cannot be in the group: they have other topics than its *leader*, or a URL that another member has."""
     first: dict[str, str] = {}
-    by_age = sorted(
-        said, key=lambda each: ((said[each].notes or MemberNotes()).generation < 0, each)
-    )
-    for each in by_age:
+    for each in sorted(said, key=lambda each: (_is_new(said[each]), each)):
         first.setdefault(said[each].url, each)
-    return frozenset(
-        each
-        for each, one in said.items()
-        if first[one.url] != each and one.notes is not None and one.notes.generation < 0
-    )
+    topics = _topics(said[leader])
+    refused = dict[str, str]()
+    for each, one in said.items():
+        if not _is_new(one) or each == leader:
+            continue
+        if first[one.url] != each:
+            refused[each] = _URL_IS_TAKEN.format(one.url)
+        elif topics and _topics(one) not in ("", topics):
+            refused[each] = _OTHER_TOPICS.format(_topics(one), topics)
+    return refused
+
+
+def _is_new(said: MemberMetadata) -> bool:
+    return said.notes is not None and said.notes.generation < 0
+
+
+def _topics(said: MemberMetadata) -> str:
+    return "" if said.notes is None else said.notes.topics
 
 
 def _said_by(member: JoinedMember) -> MemberMetadata:

@@ -34,12 +34,12 @@ class HerderStatuses:
         )
         self._local.statuses.put(name, task, status)
 
-    def unassigned(self, name: str) -> None:
-        """It does not run at the moment: it is new, or an earlier process ran it."""
+    def unassigned(self, name: str, *, trace: str | None = None) -> None:
+        """It does not run at the moment: it is new, or an earlier process ran it, or the *trace* says why."""
         for task in self._local.statuses.statuses(name):
             if task is not None:
                 self.put(name, State.UNASSIGNED, task=task)
-        self.put(name, State.UNASSIGNED)
+        self.put(name, State.UNASSIGNED, trace=trace)
 
     def paused(self, name: str) -> None:
         """It is paused, with the tasks that it has."""

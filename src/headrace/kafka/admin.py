@@ -147,6 +147,16 @@ class KafkaAdmin:
 
         return self._answered(ask, "a description of", deadline, topic=topic)
 
+    def topic_id(self, topic: str, deadline: Deadline) -> str:
+        """What a topic keeps for as long as it exists, and no other one has; the same for all where brokers have no ids."""
+
+        def ask(seconds: float) -> str:
+            topics = TopicCollection([topic])
+            answer = self._client.describe_topics(topics, request_timeout=seconds)
+            return str(answer[topic].result().topic_id)
+
+        return self._answered(ask, "a description of", deadline, topic=topic)
+
     def exists(self, topic: str, deadline: Deadline) -> bool:
         """Whether a topic of that name exists and this client may see it."""
 

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.internal_topics import CONFIGS, OFFSETS, STATUSES
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ForbiddenError, ServerError
@@ -187,18 +187,30 @@ class _TaskCounts:
         self._herder = herder
 
     def task_count(self, connector: str) -> TaskCount | None:
-        self._storage.refresh()
+        with _waiting_for_topics():
+            self._storage.refresh()
         return self._storage.configs.task_count(connector)
 
     def put_task_count(self, connector: str, count: TaskCount) -> None:
         self._herder.have_task_count_stored(connector, count)
 
 
+@contextmanager
+def _waiting_for_topics() -> Generator[None]:
+    """Have a run wait while something is wrong with the group's topics, which the worker's health says: it has not failed."""
+    try:
+        yield
+    except TaskFailedError as error:
+        raise RetriableError(str(error)) from error
+
+
 def _waiting_for(changes: OffsetChanges) -> Callable[[RunSpec], None]:
     """Has the run of a connector wait until no change of its offsets is under way: the leader is at it, or finishes it."""
 
     def wait(spec: RunSpec) -> None:
-        if spec.name in changes.open_changes():
+        with _waiting_for_topics():
+            names = changes.open_changes()
+        if spec.name in names:
             raise RetriableError(
                 f"Connector {spec.name} waits until the leader of the group has finished a change of its offsets."
             )
@@ -328,6 +340,7 @@ class _Worker:
         services = opened_services(opening, kafka_offsets(config, config.offset_storage_topic))
         self.closing.later(self.data_plane.close)
         changes = OffsetChanges(services, storage.changes)
+        group.uses(self._topics_in_words())
         group.arrives(_ARRIVING_SECONDS)
         configs = [each.config for each in storage.configs.connectors().values()]
         # After an error, too: connectors then show it.
@@ -360,6 +373,13 @@ class _Worker:
         admin = self._admin()
         for topic in group_topics(self.config):
             admin.ensure_compacted_topic(topic, deadline)
+
+    def _topics_in_words(self) -> str:
+        """The group's topics, that of configurations with its id, which another one of its name does not have."""
+        deadline = Deadline.after(_CHECK_SECONDS, time.monotonic)
+        made = self._admin().topic_id(self.config.config_storage_topic, deadline)
+        topics = (f"{each.setting}={each.name}" for each in group_topics(self.config))
+        return f"{', '.join(topics)} (the id of the first one is {made})"
 
     def _check_topics(self) -> None:
         """Raise ``ConfigError`` when one of the topics has been changed so that it loses data."""
