@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -344,23 +343,24 @@ def test_a_worker_can_stay_without_connectors(group: Group) -> None:
     until(lambda: len(first.runs()) == len(second.runs()) == 1)
 
 
-def test_what_a_lost_worker_had_waits_for_it(group: Group) -> None:
-    """As long as scheduled.rebalance.max.delay.ms."""
-    group.max_delay_ms = 3_000
+def test_what_a_lost_worker_had_waits_until_it_is_back(group: Group) -> None:
+    """It has another id by then, and the same URL; the delay need not be over."""
+    group.max_delay_ms = 300_000
     first = group.worker("a")
     until(lambda: first.herder.is_open)
     for name in "cd":
         first.herder.create(request(name))
     second = group.worker("b")
     until(lambda: len(first.runs()) == len(second.runs()) == 1)
-    membership = second.membership
+    [theirs] = second.runs()
+    before, membership = second.stage.the_run(theirs), second.membership
     assert membership is not None
     membership.leave("lost", 5.0)
-    lost_at = time.monotonic()
 
-    until(lambda: second.runs() == [])
-    until(lambda: len(first.runs()) == len(second.runs()) == 1, seconds=30)
-    assert time.monotonic() - lost_at > 2.5
+    until(before.asked.is_set)
+    until(lambda: second.runs() == [theirs])
+    assert before is not second.stage.the_run(theirs)
+    assert 1 == len(first.runs())
 
 
 def test_what_others_write_is_followed(group: Group) -> None:
