@@ -48,9 +48,20 @@ _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 300.0
 _SETTLE_SECONDS: Final = 30.0
-_READ_SECONDS: Final = 30.0
+_REFRESH_SECONDS: Final = 15.0
+_READ_SECONDS: Final = 5.0
 # How soon something that has been written elsewhere is looked for.
 _ARRIVING_SECONDS: Final = 0.05
+
+
+class _Due:
+    """When something is to be done that is done again and again, and when this worker arrives at the latest."""
+
+    def __init__(self, now: float) -> None:
+        self.check = now + _CHECK_SECONDS
+        self.refresh = now + _REFRESH_SECONDS
+        self.settle = now + _SETTLE_SECONDS
+        self.arrival = now
 
 
 class Distributed:
@@ -89,17 +100,15 @@ class Distributed:
         self._joins_since: float | None = None
         self._flags_guard = threading.Lock()
         self._giving_up = frozenset[str]()
-        self._arrives_until = clock()
         self._kafka: KafkaServices | None = None
         self._is_leading = False
         # The thread that finishes what an earlier leader has left: it alone may change the cluster by then.
         self._settles_on: int | None = None
         self._join_at: float | None = None
-        self._check_at = clock() + _CHECK_SECONDS
+        self._due = _Due(clock())
         self._reminder, self._noted = Reminder(), ""
         self._problem: ConnectError | None = None
         self._config_offset = -1
-        self._settle_at = clock() + _SETTLE_SECONDS
         self._settling: Future[None] | None = None
         self._shown_idle: Mapping[str, str] = {}
         # Connectors as they were when they were last started or changed here, and their start numbers. Used by the herder's thread.
@@ -296,7 +305,7 @@ class Distributed:
 
     def arrives(self, at_most: float) -> None:
         """Take no connectors until :meth:`has_arrived`, but for *at_most* so many seconds; called before the group is joined."""
-        self._arrives_until = self._clock() + at_most
+        self._due.arrival = self._clock() + at_most
         self._set_flag(MemberFlag.TAKES_NOTHING, is_set=True)
 
     def has_arrived(self) -> None:
@@ -387,7 +396,7 @@ class Distributed:
         if self._join_at is not None and self._clock() >= self._join_at:
             self._join_at = None
             self._membership.request_join()
-        if self.is_arriving and self._clock() >= self._arrives_until:
+        if self.is_arriving and self._clock() >= self._due.arrival:
             # Its connectors then say what they wait for.
             self.has_arrived()
         if self._leadership.has_more_to_say:
@@ -446,17 +455,15 @@ class Distributed:
 
     def _is_in_force(self, assignment: Assignment) -> bool:
         """Read as far as the leader has; returns whether anything is assigned."""
-        # Not to the topic's end, where a leader that was killed may have left a transaction open.
         deadline = Deadline.after(_READ_SECONDS, self._clock)
         storage = self._storage()
-        while storage.config_offset < assignment.config_offset:
+        # Not to the topic's end at first, where a leader that was killed may have left a transaction open.
+        while storage.config_offset < assignment.config_offset and not deadline.expired:
             storage.take_arrived()
-            if deadline.expired:
-                raise RetriableError(
-                    f"The config topic was not read as far as the group's leader has ({assignment.config_offset}) within {_READ_SECONDS:g} s."
-                )
             self._rest(_ARRIVING_SECONDS)
             self._keep_alive()
+        if storage.config_offset < assignment.config_offset:
+            storage.refresh()
         self._leadership.raise_if_refused()
         if assignment.error:
             self._membership.request_join()
@@ -596,8 +603,12 @@ class Distributed:
         """Have the herder look at what others have written."""
         storage = self._storage()
         storage.take_arrived()
-        if self._clock() >= self._check_at:
-            self._check_at = self._clock() + _CHECK_SECONDS
+        if self._clock() >= self._due.refresh and self.holds():
+            # A consumer may wait for ever after its broker was frozen, and is replaced then.
+            self._due.refresh = self._clock() + _REFRESH_SECONDS
+            storage.refresh()
+        if self._clock() >= self._due.check:
+            self._due.check = self._clock() + _CHECK_SECONDS
             had_problem, self._problem = self._problem is not None, self._topics_problem()
             if had_problem and self._problem is None:
                 storage.refresh()
@@ -650,9 +661,11 @@ class Distributed:
 
     def _settle_left(self) -> None:
         """Finish changes of offsets that failed and could not be undone then: no connector with such a change starts."""
-        if self._clock() < self._settle_at or not (self._settling is None or self._settling.done()):
+        if self._clock() < self._due.settle or not (
+            self._settling is None or self._settling.done()
+        ):
             return
-        self._settle_at = self._clock() + _SETTLE_SECONDS
+        self._due.settle = self._clock() + _SETTLE_SECONDS
         self._settling = Future[None]()
         threading.Thread(
             target=in_log_context(self._settle),
