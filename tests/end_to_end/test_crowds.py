@@ -104,7 +104,7 @@ def played(path: Path, runs: Runs) -> Generator[WorkerHerder]:
         return finished()
 
     desk = Desk(plays, lambda _: Plan(), once=False, timing=Timing(idle_poll=0.01, grace=5.0))
-    services = replace(desk.services(), configs=storage.configs, statuses=storage.statuses)
+    services = replace(desk.services(), task_counts=storage.configs, statuses=storage.statuses)
 
     def commit(spec: RunSpec, offsets: Offsets, _: Callable[[], None]) -> None:
         runs.changed(spec.name)

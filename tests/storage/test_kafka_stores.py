@@ -243,7 +243,7 @@ def test_only_a_configuration_is_written_again(
 def test_a_configuration_that_is_written_again_has_another_number(
     open_storage: Callable[..., KafkaStorage],
 ) -> None:
-    """So that the worker that runs the connector can tell; a target state does not change it."""
+    """So that the worker that runs the connector can tell; so has one that is stopped, and one that is paused has not."""
     one, other = open_storage(is_atomic=False), open_storage(is_atomic=False)
     stored = StoredConnector(name="c", config={"a": "1"})
     one.configs.put_connector(stored)
@@ -253,12 +253,15 @@ def test_a_configuration_that_is_written_again_has_another_number(
     one.configs.put_connector(stored)
     other.refresh()
     second = other.start_number("c")
+    one.configs.put_target_state("c", "PAUSED")
+    other.refresh()
+    paused = other.start_number("c")
     one.configs.put_target_state("c", "STOPPED")
     other.refresh()
 
     assert 0 == other.start_number("d")
-    assert len({0, first, second}) == 3
-    assert second == other.start_number("c")
+    assert second == paused
+    assert len({0, first, second, other.start_number("c")}) == 4
 
 
 def test_a_writer_that_was_replaced_writes_nothing(
