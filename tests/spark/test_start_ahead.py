@@ -16,6 +16,9 @@ from pathlib import Path
 
 import httpx
 
+# The folder of the tests, for their doubles.
+sys.path.append(sys.argv[2])
+
 from headrace.connect.errors import RetriableError
 from headrace.plugins import checked_worker
 from headrace.rest.config import RestConfig
@@ -79,7 +82,10 @@ def test_a_worker_answers_while_its_spark_starts_and_runs_in_what_was_started(
 ) -> None:
     """It is not held up by the start; and what a later connector needs is shipped to the same session."""
     done = subprocess.run(
-        [sys.executable, "-c", _WORKER, str(tmp_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", _WORKER, str(tmp_path), str(Path(__file__).parents[1])],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert 0 == done.returncode, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
