@@ -217,7 +217,7 @@ def test_a_topic_that_a_broker_does_not_know_yet_exists(
     kafka_admin: KafkaAdmin, new_topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the controller knows of it yet: it is waited for, neither made again nor an error."""
-    answers = iter([False, False, True, False])
+    answers = iter([False, False, True, False, True])
     monkeypatch.setattr(kafka_admin, "exists", lambda _topic, _deadline: next(answers))
 
     made = [

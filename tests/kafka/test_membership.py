@@ -145,22 +145,6 @@ def test_a_member_that_leaves_is_missed_at_once_and_a_silent_one_after_its_sessi
     until(lambda: not third.membership.holds())
 
 
-def test_a_join_that_ends_while_no_one_waits_for_it_counts(
-    new_member: Callable[..., Member],
-) -> None:
-    """Otherwise a leader would begin another rebalance for everyone."""
-    member = new_member("a")
-    until(lambda: member.membership.join(0.001) or member.led)
-    pause = threading.Event()
-    # Its answer comes right after what it assigns.
-    pause.wait(1.0)
-
-    until(lambda: member.membership.join(0.001))
-    assert [1] == member.led
-    pause.wait(1.0)
-    assert not member.membership.needs_join
-
-
 def test_a_member_holds_while_it_waits_for_another(new_member: Callable[..., Member]) -> None:
     """The broker waits for as long as a rebalance may take, and without heartbeats."""
     first, second = new_member("a"), new_member("b")
@@ -218,8 +202,11 @@ def test_a_member_that_does_not_join_again_holds_until_the_group_goes_on_without
     until(lambda: second.membership.needs_join)
     began = time.monotonic()
 
-    until(lambda: not second.membership.holds(), seconds=TIMING.rebalance + TIMING.session)
-    assert b"a,b" == first.said
+    until(
+        lambda: not second.membership.holds() or first.said == b"a",
+        seconds=TIMING.rebalance + TIMING.session,
+    )
+    assert not second.membership.holds(), "the group went on before it gave itself up"
     assert time.monotonic() > began + TIMING.session
     until(lambda: b"a" == first.said, seconds=TIMING.session)
 
