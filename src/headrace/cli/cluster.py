@@ -16,7 +16,7 @@ from typing import Final
 import click
 
 from headrace.broker import Broker
-from headrace.broker.broker import free_port
+from headrace.broker.broker import free_port, until
 from headrace.cli.broker import FOLDER, NOT_RUNNING, key_values
 from headrace.cli.rest_client import RestClient, WorkerError
 from headrace.cli.table import table
@@ -206,9 +206,7 @@ def status(ctx: click.Context, *, folder: Path) -> None:
 def stop(*, folder: Path) -> None:
     """Stop the workers, then the broker; what they stored stays."""
     ended = [each for each in _every(folder) if each.ask_to_end()]
-    until = time.monotonic() + _STOP_SECONDS
-    while any(each.is_running for each in ended) and time.monotonic() < until:
-        time.sleep(_LOOK_SECONDS)
+    until(lambda: not any(each.is_running for each in ended), seconds=_STOP_SECONDS)
     for each in ended:
         each.kill()
     has_stopped = Broker(folder / "broker").stop()
@@ -220,9 +218,9 @@ def _every(folder: Path) -> Sequence[ClusterWorker]:
 
 
 def _await(are_ready: Callable[[], bool], chosen: Sequence[ClusterWorker]) -> None:
-    until = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + _START_SECONDS
     while not are_ready():
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             logs = ", ".join(str(each.log) for each in chosen)
             raise ConnectError(
                 f"Not all workers have answered within {_START_SECONDS:g} s. They go on; their logs are {logs}"

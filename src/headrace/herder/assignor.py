@@ -41,7 +41,8 @@ class ConnectorLoad(NamedTuple):
 class Member:
     """A worker as it joined: how many tasks it runs at once, and the connectors that it has.
 
-    *url* is where it is reached; one that comes back has a new id, but the same URL. One that is *leaving* gives up what it has. One that *takes_nothing* keeps it, and is given nothing more.
+    *url* is where it is reached; one that comes back has a new id, but the same URL. One that is *leaving* gives up what it has. One that
+    *takes_nothing* keeps it, and is given nothing more.
     """
 
     slots: int
@@ -60,8 +61,8 @@ class Member:
 class AssignorMemory:
     """What a leader remembers of the rebalance before. It is lost when the leader changes, after which nothing waits.
 
-    *assigned* are the connectors that some member had then, or that waited, with the URL of that member; *planned* are those that had to be given up, with the
-    members for whom. *scheduled_ms* is when waiting ends.
+    *assigned* are the connectors that some member had then, or that waited, with the URL of that member; *planned* are those that had to
+    be given up, with the members for whom. *scheduled_ms* is when waiting ends.
     """
 
     generation: int = -1
