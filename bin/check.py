@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -33,8 +34,8 @@ PYTEST = [PYTHON, "-m", "pytest", "-q", "--durations=25", "--durations-min=5"]
 LIGHT = "light"
 # The lanes of tests/project/lanes.py, of tests that need a service.
 REAL = ("session", "scenes", "clusters", "parts")
-# A transaction that has outlived its time is ended at once, and not within ten seconds.
-BROKER = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+# The broker of ./check is as the one that a test starts for itself.
+BROKER = runpy.run_path(str(ROOT / "tests" / "project" / "brokers.py"))["PROPERTIES"]
 # Brokers that live for minutes are better off without the optimising compiler, which takes as much as all they do.
 QUICK_JVM = {"KAFKA_JVM_PERFORMANCE_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 # Beside all others on two slow cores, the longest took half of this.

@@ -12,7 +12,7 @@ _LOOK_SECONDS = 0.02
 def until(
     condition: Callable[[], object],
     *,
-    seconds: float = 30.0,
+    seconds: float = 60.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Return when *condition* is true; raises ``AssertionError`` when it is not within *seconds*."""
