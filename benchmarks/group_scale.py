@@ -22,7 +22,7 @@ from benchmarks.plans import settled_bytes
 from benchmarks.report import MIB
 from headrace.herder.coordination import HerderParts
 from headrace.herder.group_protocol import MemberFlag, ProtocolVersion
-from headrace.herder.leadership import GroupSettings, GroupStorage, Leadership
+from headrace.herder.group_role import GroupSettings, GroupStorage, WorkerRole
 from headrace.kafka.membership import Joined, JoinedMember
 from headrace.kafka.sender import OffsetEntry
 from headrace.storage.changes_topic import ChangesTopic
@@ -147,7 +147,7 @@ class _Group:
     """Members that do as they are told, each with what it says and decides in a worker; the first one leads."""
 
     configs: KafkaConfigStore
-    members: dict[str, Leadership] = field(default_factory=dict[str, Leadership])
+    members: dict[str, WorkerRole] = field(default_factory=dict[str, WorkerRole])
     generation: int = 0
     now_ms: int = 0
 
@@ -157,7 +157,7 @@ class _Group:
             configs=self.configs, validator=SimpleNamespace(is_polled=lambda _: False)
         )
         for name in names:
-            self.members[name] = Leadership(
+            self.members[name] = WorkerRole(
                 cast("HerderParts", SimpleNamespace(local=local)),
                 GroupSettings(
                     group="group",

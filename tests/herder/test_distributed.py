@@ -26,8 +26,8 @@ from headrace.herder.group_protocol import (
     encoded_assignment,
     encoded_metadata,
 )
-from headrace.herder.leader_requests import InternalRequest
-from headrace.herder.leadership import GroupSettings
+from headrace.herder.group_role import GroupSettings
+from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.requests import OffsetChange, RestartRequest
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
@@ -138,7 +138,7 @@ class Worker:
         self.name = name
         self.coordination: Distributed | None = None
         self.membership: GroupMembership | None = None
-        self.storage = group.storage(self._require_lead, self._generation, is_atomic=True)
+        self.storage = group.storage(self._require_leader, self._generation, is_atomic=True)
         self.stage = Stage(
             configs=self.storage.configs,
             statuses=self.storage.statuses,
@@ -176,9 +176,9 @@ class Worker:
         self.membership = self.group.member(role, wake)
         return self.membership
 
-    def _require_lead(self) -> None:
+    def _require_leader(self) -> None:
         assert self.coordination is not None
-        self.coordination.require_lead()
+        self.coordination.require_writer()
 
     def _generation(self) -> int:
         return 0 if self.coordination is None else self.coordination.generation

@@ -25,8 +25,8 @@ from headrace.herder.group_protocol import (
     encoded_assignment,
     encoded_metadata,
 )
-from headrace.herder.leader_requests import InternalRequest
-from headrace.herder.leadership import GroupSettings
+from headrace.herder.group_role import GroupSettings
+from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
 from headrace.storage.protocols import Status, StoredConnector
@@ -228,7 +228,10 @@ def test_a_new_leader_may_write_what_settling_needs(monkeypatch: pytest.MonkeyPa
 
     def recover(*_args: object, **_named: object) -> dict[str, ConnectError]:
         assert member.coordination is not None
-        for ask in (member.coordination.require_leader, partial(elsewhere, member.coordination)):
+        for ask in (
+            member.coordination.require_may_change,
+            partial(elsewhere, member.coordination),
+        ):
             try:
                 ask()
             except ConflictError as error:
@@ -239,7 +242,7 @@ def test_a_new_leader_may_write_what_settling_needs(monkeypatch: pytest.MonkeyPa
 
     def elsewhere(group: Distributed) -> None:
         with ThreadPoolExecutor(1) as request:
-            request.submit(group.require_leader).result()
+            request.submit(group.require_may_change).result()
 
     monkeypatch.setattr(member.stage.changes, "recover", recover)
     with member.started() as group:

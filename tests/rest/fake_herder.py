@@ -29,8 +29,8 @@ from headrace.herder.answers import (
     WorkerState,
 )
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
-from headrace.herder.internal_requests import RequestSigning
 from headrace.herder.protocol import Config
+from headrace.herder.request_signing import RequestSigning
 from headrace.herder.requests import (
     CreateRequest,
     OffsetChange,

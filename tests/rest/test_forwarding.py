@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from headrace.herder.errors import ElsewhereError, NotFoundError
-from headrace.herder.internal_requests import REQUESTER_HEADER
+from headrace.herder.request_signing import REQUESTER_HEADER
 from headrace.rest.config import BASIC_AUTH, RestConfig
 from headrace.rest.request import ApiRequest
 from headrace.rest.server import RestServer

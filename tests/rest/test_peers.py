@@ -11,7 +11,7 @@ from threading import Thread
 import httpx
 import pytest
 
-from headrace.herder import internal_requests
+from headrace.herder import request_signing
 from headrace.herder.errors import ConflictError, NotFoundError, UnavailableError
 from headrace.rest.config import RestConfig
 from headrace.rest.peers import Peers
@@ -24,14 +24,14 @@ SIGNED = SIGNING.signed(BODY, SESSION_KEY)
 
 
 @pytest.fixture
-def peers() -> Iterator[internal_requests.Peers]:
+def peers() -> Iterator[request_signing.Peers]:
     """One that trusts the machine's authorities, as the herder knows it."""
     with closing(Peers()) as opened:
         yield opened
 
 
 def test_a_signed_request_is_granted(
-    client: httpx.Client, herder: FakeHerder, peers: internal_requests.Peers
+    client: httpx.Client, herder: FakeHerder, peers: request_signing.Peers
 ) -> None:
     """The other worker's herder has it."""
     peers.put("POST", f"{client.base_url}/connectors/c/tasks?config=d", BODY, SIGNED)
@@ -41,7 +41,7 @@ def test_a_signed_request_is_granted(
 
 
 def test_a_refusal_is_the_other_workers(
-    client: httpx.Client, herder: FakeHerder, peers: internal_requests.Peers
+    client: httpx.Client, herder: FakeHerder, peers: request_signing.Peers
 ) -> None:
     """The same error, with its sentence."""
     with pytest.raises(NotFoundError, match="Connector gone not found"):
@@ -54,7 +54,7 @@ def test_a_refusal_is_the_other_workers(
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1/connectors/c/quiet?x=canary", "ftp://h/c", "http://[/c"]
 )
-def test_a_worker_that_does_not_answer_is_named(peers: internal_requests.Peers, url: str) -> None:
+def test_a_worker_that_does_not_answer_is_named(peers: request_signing.Peers, url: str) -> None:
     """By its address alone; the request may be sent again."""
     with pytest.raises(ConflictError, match=r"does not answer .*Retry later") as caught:
         peers.put("PUT", url, b"", {})
@@ -73,7 +73,7 @@ def test_a_worker_that_does_not_answer_is_named(peers: internal_requests.Peers, 
     ],
 )
 def test_what_is_no_answer_of_a_worker_is_a_conflict(
-    peers: internal_requests.Peers, status: int, body: bytes
+    peers: request_signing.Peers, status: int, body: bytes
 ) -> None:
     """Such as that of a proxy in front of a worker that is away."""
     with answering(status, body) as server:

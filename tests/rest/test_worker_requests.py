@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from headrace.herder.errors import ElsewhereError
-from headrace.herder.internal_requests import ALGORITHM_HEADER, SIGNATURE_HEADER
+from headrace.herder.request_signing import ALGORITHM_HEADER, SIGNATURE_HEADER
 from headrace.rest.app import herder_routes
 from headrace.rest.config import BASIC_AUTH, RestConfig
 from headrace.rest.server import RestServer

@@ -12,7 +12,7 @@ from headrace.herder.answers import ConfigInfos, Created, TargetState
 from headrace.herder.config_masking import Passwords
 from headrace.herder.coordination import Coordination, HerderParts
 from headrace.herder.errors import AlreadyExistsError, BadRequestError, ConflictError, refusal
-from headrace.herder.leader_requests import digest
+from headrace.herder.internal_requests import digest
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
 from headrace.herder.requests import CreateRequest, named
@@ -124,7 +124,7 @@ class ConnectorRequests:
         return self._passwords.tried(config, None if stored is None else stored.config)
 
     def _changed(self, name: str, changed: Callable[[Config], Config]) -> Created:
-        self._coordination.require_leader()
+        self._coordination.require_may_change()
         while True:
             before = self._queries.stored(name)
             config = changed(before.config)
@@ -213,7 +213,7 @@ class ConnectorRequests:
 
     def _ask(self, name: str | None, stage: str | None, act: Callable[[], Answer]) -> Answer:
         def led() -> Answer:
-            self._coordination.require_leader()
+            self._coordination.require_may_change()
             return act()
 
         return self._queue.ask(stage, led, connector=name)

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 
 from headrace.herder.answers import WorkerInfo
 from headrace.herder.errors import ElsewhereError
-from headrace.herder.leader_requests import InternalRequest
+from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import RequestQueue, Stages
 from headrace.herder.services import KafkaReadiness, KafkaServices, LocalServices
@@ -85,7 +85,7 @@ class Coordination(Protocol):
         """
         ...
 
-    def require_leader(self) -> None:
+    def require_may_change(self) -> None:
         """Return if this worker may change the cluster now.
 
         Called on the herder's thread before each such change, and by any thread before it looks at what would be changed: another

@@ -22,14 +22,14 @@ from headrace.herder.errors import (
     ServerError,
 )
 from headrace.herder.group_protocol import Assignment, GroupFormatError, MemberFlag, MemberNotes
-from headrace.herder.leader_requests import InternalRequest, SignedPeers, quiet_request
-from headrace.herder.leadership import (
+from headrace.herder.group_role import (
     GroupMember,
     GroupSettings,
     GroupStorage,
-    Leadership,
+    WorkerRole,
     worker_name,
 )
+from headrace.herder.internal_requests import InternalRequest, SignedPeers, quiet_request
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.kafka.deadline import Clock, Deadline, Reminder
@@ -90,10 +90,10 @@ class Distributed:
         self._storage = storage
         self._clock = clock
         self._woken = threading.Event()
-        self._leadership = Leadership(
+        self._role = WorkerRole(
             parts, settings, storage, clock, member_id=lambda: self._membership.member_id
         )
-        self._membership = member(self._leadership, self._woken.set)
+        self._membership = member(self._role, self._woken.set)
         self._is_ready = threading.Event()
         self._is_open = threading.Event()
         self._is_closed = self._is_to_end = False
@@ -137,7 +137,7 @@ class Distributed:
         self._is_closed = True
         self._is_ready.set()
         self._woken.set()
-        if self._leadership.has_joined:
+        if self._role.has_joined:
             self._thread.join()
 
     @property
@@ -153,9 +153,9 @@ class Distributed:
     @property
     def problem(self) -> str | None:
         """What is wrong with the topics that the group shares, which is looked at again every five minutes, or with its leader."""
-        if self._leadership.follows_stranger:
+        if self._role.follows_stranger:
             return (
-                f"A worker of Kafka Connect leads the group {self._settings.group!r} ({self._leadership.leader_url}). This worker goes on with what it "
+                f"A worker of Kafka Connect leads the group {self._settings.group!r} ({self._role.leader_url}). This worker goes on with what it "
                 "has, and takes nothing from it: stop the workers of Kafka Connect."
             )
         problem = self._problem or self._refused_states
@@ -169,26 +169,26 @@ class Distributed:
     @property
     def generation(self) -> int:
         """The generation of the group that was joined last; 0 before."""
-        return max(self._leadership.generation, 0)
+        return max(self._role.generation, 0)
 
     def holds(self) -> bool:
         """Whether the group cannot have given this worker up. Any thread may ask, as often as it likes.
 
         After a removal what it had ends first, although the library may have joined again by then.
         """
-        joined_as = self._leadership.member_id
+        joined_as = self._role.member_id
         return self._membership.member_id == joined_as and self._membership.holds()
 
-    def require_lead(self) -> None:
+    def require_writer(self) -> None:
         """Return if this worker leads the group; raises ``RetriableError`` otherwise. Any thread may ask, before each write."""
-        if not (self._leadership.leads and self.holds()):
+        if not (self._role.leads and self.holds()):
             raise RetriableError(
                 f"This worker does not lead the group {self._settings.group!r} now, and only its leader writes."
             )
 
     def has(self, name: str) -> bool:
         """Whether the connector is assigned to this worker, and is not being given up."""
-        return name in self._leadership.owned and name not in self._giving_up
+        return name in self._role.owned and name not in self._giving_up
 
     def require_owner(self, name: str) -> None:
         """Return if the connector is assigned to this worker.
@@ -197,15 +197,15 @@ class Distributed:
         """
         if self.has(name):
             return
-        leadership = self._leadership
-        if not leadership.leads:
-            self.require_leader()
-        url = leadership.owner_url(name)
+        role = self._role
+        if not role.leads:
+            self.require_may_change()
+        url = role.owner_url(name)
         if url in (None, self._settings.url):
             raise ConflictError(NO_LEADER)
         raise ElsewhereError(f"Only the worker that runs connector {name} can do this.", url=url)
 
-    def require_leader(self) -> None:
+    def require_may_change(self) -> None:
         """Return if this worker leads the group, and its membership holds.
 
         Raises ``ElsewhereError`` where another worker leads, ``ConflictError`` while none does, and ``ServerError`` while something is
@@ -216,11 +216,11 @@ class Distributed:
             raise ServerError(
                 f"Nothing is changed while the group's topics are not right. {problem}"
             )
-        self._require_lead()
+        self._require_leader()
 
-    def _require_lead(self) -> None:
-        leader = self._leadership.leader_url
-        if leader is not None and not self._leadership.leads:
+    def _require_leader(self) -> None:
+        leader = self._role.leader_url
+        if leader is not None and not self._role.leads:
             raise ElsewhereError(
                 f"Only the leader of the group {self._settings.group!r} can do this.", url=leader
             )
@@ -251,7 +251,7 @@ class Distributed:
     def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
         """Wait for the run here, or ask the worker that has the connector."""
         self._parts.reconciler.await_end(name, ended, outcome)
-        url = self._leadership.owner_url(name)
+        url = self._role.owner_url(name)
         if url in (None, self._settings.url):
             return
         try:
@@ -283,8 +283,8 @@ class Distributed:
 
     def workers(self) -> Sequence[WorkerInfo]:
         """The group as its leader knows it since the work was last divided."""
-        self._require_lead()
-        return sorted(map(self._info, self._leadership.members), key=lambda each: each.id)
+        self._require_leader()
+        return sorted(map(self._info, self._role.members), key=lambda each: each.id)
 
     def relinquish(self, worker: str, *, stay: bool = False) -> None:
         """Hand over what runs here, now or as the first thing at its end; raises ``ElsewhereError`` where another worker is meant."""
@@ -301,7 +301,7 @@ class Distributed:
 
     def uses(self, topics: str) -> None:
         """These are the group's topics, in words, as this worker takes it; called before the group is joined."""
-        self._leadership.topics = topics
+        self._role.topics = topics
 
     def arrives(self, at_most: float) -> None:
         """Take no connectors until :meth:`has_arrived`, but for *at_most* so many seconds; called before the group is joined."""
@@ -315,13 +315,13 @@ class Distributed:
     @property
     def is_arriving(self) -> bool:
         """Whether it takes no connectors yet."""
-        return MemberFlag.TAKES_NOTHING in self._leadership.flags
+        return MemberFlag.TAKES_NOTHING in self._role.flags
 
     def _require_named(self, worker: str) -> None:
         if worker == worker_name(self._settings.url):
             return
-        self._require_lead()
-        found = {worker_name(each.url): each.url for each in self._leadership.members}
+        self._require_leader()
+        found = {worker_name(each.url): each.url for each in self._role.members}
         if worker not in found:
             raise NotFoundError(
                 f"The group {self._settings.group!r} has no worker {worker}, only {', '.join(sorted(found))}."
@@ -340,15 +340,15 @@ class Distributed:
             url=member.url,
             version=notes.version,
             slots=notes.slots,
-            is_leader=member.url == self._leadership.leader_url,
+            is_leader=member.url == self._role.leader_url,
             state=state,
             connectors=sorted(member.connectors),
         )
 
     def _set_flag(self, flag: MemberFlag, *, is_set: bool) -> None:
         with self._flags_guard:
-            before = self._leadership.flags
-            self._leadership.flags = before | flag if is_set else before & ~flag
+            before = self._role.flags
+            self._role.flags = before | flag if is_set else before & ~flag
         if bool(before & flag) is not is_set:
             self._membership.request_join()
 
@@ -359,7 +359,7 @@ class Distributed:
         try:
             with parts.stages.during("initializing and reading to the end of internal topics"):
                 self._kafka = parts.opening()
-            self._leadership.learn_classes()
+            self._role.learn_classes()
             while not self._is_closed:
                 self._try(self._turn)
             self._hand_over()
@@ -399,7 +399,7 @@ class Distributed:
         if self.is_arriving and self._clock() >= self._due.arrival:
             # Its connectors then say what they wait for.
             self.has_arrived()
-        if self._leadership.has_more_to_say:
+        if self._role.has_more_to_say:
             self._membership.request_join()
         if self._membership.needs_join:
             self._join()
@@ -418,10 +418,10 @@ class Distributed:
         # What came while the work was being divided is compared with how it was divided.
         self._config_offset = -1
         try:
-            if joined.member_id != self._leadership.member_id:
+            if joined.member_id != self._role.member_id:
                 self._end_all()
-            assignment = self._leadership.joined(joined)
-            self._is_leading = self._is_leading and self._leadership.leads
+            assignment = self._role.joined(joined)
+            self._is_leading = self._is_leading and self._role.leads
             if self._is_in_force(assignment):
                 self._apply()
                 self._note_rebalance(joined, self._kafka.services.emit)
@@ -436,7 +436,7 @@ class Distributed:
         emit(
             Rebalanced(
                 generation=joined.generation,
-                leader=self._leadership.leader_url or "",
+                leader=self._role.leader_url or "",
                 protocol=joined.protocol,
                 seconds=self._clock() - since,
             )
@@ -446,12 +446,12 @@ class Distributed:
         """The group takes this worker for someone new, who has nothing: what it had may be another worker's by now."""
         # Another one may have led meanwhile.
         self._is_leading = False
-        if self._leadership.owned:
+        if self._role.owned:
             _log.warning(
                 "The group %r has gone on without this worker, whose connectors end here. It joins again.",
                 self._settings.group,
             )
-            self._give_up(self._leadership.owned)
+            self._give_up(self._role.owned)
 
     def _is_in_force(self, assignment: Assignment) -> bool:
         """Read as far as the leader has; returns whether anything is assigned."""
@@ -464,26 +464,26 @@ class Distributed:
             self._keep_alive()
         if storage.config_offset < assignment.config_offset:
             storage.refresh()
-        self._leadership.raise_if_refused()
+        self._role.raise_if_refused()
         if assignment.error:
             self._membership.request_join()
         return not assignment.error
 
     def _apply(self) -> None:
         """Lead, if that has become this worker's turn; end what was revoked, and start what was assigned."""
-        assignment = self._leadership.assignment
+        assignment = self._role.assignment
         if not self.is_open:
-            self._leadership.refuse_strangers()
+            self._role.refuse_strangers()
         self._lead()
         if not self.is_open:
             self._open()
-        self._give_up(self._leadership.owned & assignment.revoked.keys())
+        self._give_up(self._role.owned & assignment.revoked.keys())
         if self._is_leading:
             self._ask(self._show_idle)
-        added = frozenset(assignment.assigned) - self._leadership.owned
-        if self._leadership.follows_stranger:
+        added = frozenset(assignment.assigned) - self._role.owned
+        if self._role.follows_stranger:
             added = frozenset[str]()
-        self._leadership.take(added)
+        self._role.take(added)
         for name in sorted(added):
             self._submit_start(name)
         self._join_at = self._clock() + assignment.delay_ms / 1e3 if assignment.delay_ms else None
@@ -504,7 +504,7 @@ class Distributed:
 
     def _lead(self) -> None:
         """Finish what an earlier leader has left, before this one changes anything."""
-        if self._leadership.leads and not self._is_leading:
+        if self._role.leads and not self._is_leading:
             assert self._kafka is not None
             _log.info("This worker leads the group %r", self._settings.group)
             self._alive_during(partial(self._begin_to_lead, self._kafka))
@@ -538,20 +538,20 @@ class Distributed:
 
     def _show_idle(self) -> None:
         """Say of connectors that no worker has why they do not run."""
-        statuses, leadership = HerderStatuses(self._parts.local), self._leadership
+        statuses, role = HerderStatuses(self._parts.local), self._role
         delay = self._settings.max_delay_ms / 1e3
         why = {
             name: f"It waits for the worker at {url}, which is gone, for up to {delay:g} s (scheduled.rebalance.max.delay.ms)."
-            for name, url in leadership.waiting.items()
+            for name, url in role.waiting.items()
         }
-        for name in leadership.unplaced:
+        for name in role.unplaced:
             tasks = len(self._parts.local.configs.task_configs(name))
             why[name] = (
                 f"All of its {tasks} tasks have to run at once, and no worker of the group has as many slots. Raise headrace.slots of one, or "
                 "lower tasks.max."
             )
         for name in why.keys() - self._shown_idle.keys():
-            if name in leadership.unplaced:
+            if name in role.unplaced:
                 _log.warning("Connector %s does not run. %s", name, why[name])
             statuses.unassigned(name, trace=why[name])
         self._shown_idle = why
@@ -586,7 +586,7 @@ class Distributed:
             self._keep_alive()
         # Its states are written before someone else writes others.
         self._storage().flush()
-        self._leadership.lose(names)
+        self._role.lose(names)
         self._giving_up = frozenset()
         if self._kafka is not None:
             for name in names:
@@ -615,8 +615,8 @@ class Distributed:
         if storage.config_offset != self._config_offset:
             self._config_offset = storage.config_offset
             self._parts.queue.post(self._compare)
-            self._leadership.learn_classes()
-            if self._leadership.must_divide_again():
+            self._role.learn_classes()
+            if self._role.must_divide_again():
                 self._membership.request_join()
         if self._is_leading:
             self._peers.renew_key()
@@ -642,7 +642,7 @@ class Distributed:
         return None if isinstance(failure, RetriableError) else failure
 
     def _compare(self) -> None:
-        for name in self._leadership.owned:
+        for name in self._role.owned:
             self._compare_one(name)
 
     def _compare_one(self, name: str) -> None:
@@ -681,7 +681,7 @@ class Distributed:
                 # Not while a request is at it.
                 self._parts.queue.hold(name, f"settling the offsets of connector {name}")
                 try:
-                    self.require_leader()
+                    self.require_may_change()
                     settle_changes(self._parts.local, self._kafka, only=name)
                 finally:
                     self._parts.queue.release(name)
@@ -711,19 +711,19 @@ class Distributed:
 
     def _hand_over(self) -> None:
         """Have others take over what runs here before this worker leaves, rather than after the group has missed it (KIP-995)."""
-        leadership = self._leadership
-        is_alone = leadership.leads and len(leadership.members) <= 1
-        if is_alone or not (leadership.owned and self.holds()):
+        role = self._role
+        is_alone = role.leads and len(role.members) <= 1
+        if is_alone or not (role.owned and self.holds()):
             return
-        _log.info("Connectors (%d) are handed over to other workers", len(leadership.owned))
+        _log.info("Connectors (%d) are handed over to other workers", len(role.owned))
         self._set_flag(MemberFlag.LEAVING, is_set=True)
         deadline = Deadline.after(self._settings.hand_over, self._clock)
-        while leadership.owned and not deadline.expired:
+        while role.owned and not deadline.expired:
             self._try(self._turn)
 
     def _leave(self) -> None:
         try:
-            self._give_up(self._leadership.owned)
+            self._give_up(self._role.owned)
             self._membership.leave("the worker is shutting down", _LEAVE_SECONDS)
             _log.info("The group %r has been left", self._settings.group)
         except ConnectError as error:

@@ -150,7 +150,7 @@ class OffsetRequests:
     ) -> str:
         if dry_run:
             return self._tried(name, stage, act)
-        self._coordination.require_leader()
+        self._coordination.require_may_change()
         self._stopped(name)
         changes = self._kafka_readiness.kafka().changes
         with self._held(name):
@@ -196,7 +196,7 @@ class OffsetRequests:
     def _held(self, name: str) -> Generator[None]:
         self._queue.hold(name, f"waiting for other requests about connector {name}")
         try:
-            self._queue.ask(None, self._coordination.require_leader)
+            self._queue.ask(None, self._coordination.require_may_change)
             yield
         finally:
             self._queue.release(name)

@@ -20,7 +20,7 @@ from headrace.herder.answers import (
     WorkerHealth,
     WorkerInfo,
 )
-from headrace.herder.internal_requests import Requesters
+from headrace.herder.request_signing import Requesters
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
 
 Config = Mapping[str, str | None]

@@ -12,7 +12,7 @@ from headrace.config.providers import Resolution
 from headrace.connect.setting import Setting
 from headrace.herder.answers import ConfigInfos, Plugin
 from headrace.herder.errors import ServerError
-from headrace.herder.internal_requests import Requesters
+from headrace.herder.request_signing import Requesters
 from headrace.offsets.administration import OffsetChanges
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import (

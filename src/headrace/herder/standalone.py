@@ -12,7 +12,7 @@ from headrace.connect.errors import RetriableError
 from headrace.herder.answers import TargetState, WorkerInfo, WorkerState
 from headrace.herder.coordination import HerderParts, settle_changes
 from headrace.herder.errors import BadRequestError, ElsewhereError, NotFoundError, ServerError
-from headrace.herder.leader_requests import InternalRequest
+from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.observe.log_format import in_log_context
@@ -85,7 +85,7 @@ class Standalone:
     def require_owner(self, name: str) -> None:
         """It is here."""
 
-    def require_leader(self) -> None:
+    def require_may_change(self) -> None:
         """There is no one else."""
 
     def catch_up(self) -> None:

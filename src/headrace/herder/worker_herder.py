@@ -28,14 +28,14 @@ from headrace.herder.answers import (
 from headrace.herder.connectors import ConnectorRequests
 from headrace.herder.coordination import Coordinate, HerderParts
 from headrace.herder.errors import ElsewhereError, RequestError, ServerError
-from headrace.herder.internal_requests import Requesters
-from headrace.herder.leader_requests import digest, task_count_request, tasks_request
+from headrace.herder.internal_requests import digest, task_count_request, tasks_request
 from headrace.herder.offsets import OffsetRequests
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
 from headrace.herder.reconciler import Reconciler, TaskSet
 from headrace.herder.reloads import LOOK_SECONDS, Reloads
 from headrace.herder.request_queue import RequestQueue, Stages
+from headrace.herder.request_signing import Requesters
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
 from headrace.herder.restarts import RestartRequests
 from headrace.herder.services import KafkaReadiness, KafkaServices, LocalServices
@@ -349,7 +349,7 @@ class WorkerHerder:
     def put_task_count(self, name: str, count: int | None) -> None:
         """Store how many tasks of a connector that another worker runs may write; without *count*, all that it has."""
         # Not on the herder's thread: runs that end wait for it, and what ends them may wait there.
-        self._coordination.require_leader()
+        self._coordination.require_may_change()
         configs = self._local.configs
         if count is None:
             self._queries.stored(name)
@@ -368,7 +368,7 @@ class WorkerHerder:
         """
         try:
             try:
-                self._coordination.require_leader()
+                self._coordination.require_may_change()
                 self._local.configs.put_task_count(name, count)
             except ElsewhereError as elsewhere:
                 self._coordination.send(elsewhere, task_count_request(name, count.slots))

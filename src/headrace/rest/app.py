@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.herder.errors import ElsewhereError, ServerError
-from headrace.herder.internal_requests import ALGORITHM_HEADER, REQUESTER_HEADER, SIGNATURE_HEADER
 from headrace.herder.protocol import Herder
+from headrace.herder.request_signing import ALGORITHM_HEADER, REQUESTER_HEADER, SIGNATURE_HEADER
 from headrace.herder.requests import REQUEST_SECONDS, on_behalf_of
 from headrace.observe.log_format import in_log_context
 from headrace.observe.log_levels import Levels

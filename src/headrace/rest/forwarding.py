@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.errors import ConflictError, ElsewhereError
-from headrace.herder.internal_requests import (
+from headrace.herder.request_signing import (
     ALGORITHM_HEADER,
     REQUESTER_HEADER,
     SIGNATURE_HEADER,

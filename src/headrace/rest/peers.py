@@ -39,7 +39,7 @@ class Peers:
         *,
         seconds: float = REQUEST_SECONDS,
     ) -> None:
-        """See :class:`~headrace.herder.internal_requests.Peers`."""
+        """See :class:`~headrace.herder.request_signing.Peers`."""
         answer = self.answer(method, url, body, signed, seconds=seconds)
         if answer.status in _OK:
             return

@@ -16,9 +16,9 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ForbiddenError, ServerError
-from headrace.herder.internal_requests import Peers, RequestSigning
-from headrace.herder.leader_requests import InternalRequest
-from headrace.herder.leadership import GroupSettings
+from headrace.herder.group_role import GroupSettings
+from headrace.herder.internal_requests import InternalRequest
+from headrace.herder.request_signing import Peers, RequestSigning
 from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
@@ -319,7 +319,7 @@ class _Worker:
                 changes=config.changes_topic,
             ),
             self._clients(),
-            may_lead=group.require_lead,
+            may_lead=group.require_writer,
             generation=lambda: group.generation,
         )
         self.closing.later(storage.close)

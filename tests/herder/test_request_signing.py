@@ -17,7 +17,7 @@ from headrace.herder.errors import (
     UnavailableError,
     error_of,
 )
-from headrace.herder.internal_requests import (
+from headrace.herder.request_signing import (
     ALGORITHM_HEADER,
     SIGNATURE_HEADER,
     RequestSigning,

@@ -122,7 +122,7 @@ class GroupMember:
     notes: MemberNotes | None
 
 
-class Leadership:
+class WorkerRole:
     """What the members tell each other: a :class:`~headrace.kafka.membership.GroupRole`, and what it has said.
 
     The membership's thread asks the role; the others are written by the coordination's thread and read by any.
