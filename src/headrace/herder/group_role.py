@@ -144,6 +144,8 @@ class WorkerRole:
         self._clock = clock
         self._memory = AssignorMemory()
         self._polled: dict[str, bool] = {}
+        self._loads: Mapping[str, ConnectorLoad] = {}
+        self._loads_at: int | None = None
         self._divided = frozenset[str]()
         self._strangers: Sequence[str] = ()
         self._assignment: Assignment | None = None
@@ -241,9 +243,9 @@ class WorkerRole:
         """Whether connectors have come or gone since this worker, as the leader, has divided the work, or one does not fit where it is."""
         if not self.leads:
             return False
-        stored = self._local.configs.connectors()
-        return frozenset(stored) != self._divided or any(
-            name in stored and not self._load(stored[name]).fits(each.notes.slots)
+        configured = self._configured()
+        return configured.keys() != self._divided or any(
+            name in configured and not configured[name].fits(each.notes.slots)
             for each in self.members
             if each.notes is not None
             for name in each.connectors
@@ -314,9 +316,7 @@ class WorkerRole:
         if newest > offset:
             return dict.fromkeys(found, encoded_assignment(replace(nothing, error=_BEHIND)))
         self._strangers = sorted(each.url for each in found.values() if each.notes is None)
-        configured = {
-            name: self._load(stored) for name, stored in self._local.configs.connectors().items()
-        }
+        configured = self._configured()
         rebalance = Rebalance(
             generation=generation,
             last_generation=self.generation,
@@ -383,6 +383,15 @@ class WorkerRole:
                 size,
             )
 
+    def _configured(self) -> Mapping[str, ConnectorLoad]:
+        """What each connector needs. It is kept until the config topic has more: a group with many connectors waits for the answer."""
+        offset = self._storage().config_offset
+        if self._loads_at != offset:
+            stored = self._local.configs.connectors()
+            self._loads = {name: self._load(each) for name, each in stored.items()}
+            self._loads_at = offset
+        return self._loads
+
     def _load(self, stored: StoredConnector) -> ConnectorLoad:
         return ConnectorLoad(
             tasks=len(self._local.configs.task_configs(stored.name)),
@@ -399,6 +408,7 @@ class WorkerRole:
                 # Of a class that is not here nothing is known, and it may be installed later.
                 if found is not None:
                     self._polled[name] = found
+                    self._loads_at = None
 
 
 def _refusals(said: Mapping[str, MemberMetadata], leader: str) -> dict[str, str]:
