@@ -423,6 +423,7 @@ class Distributed:
             assignment = self._role.joined(joined)
             self._is_leading = self._is_leading and self._role.leads
             if self._is_in_force(assignment):
+                self._role.note_divided()
                 self._apply()
                 self._note_rebalance(joined, self._kafka.services.emit)
         except BaseException:

@@ -144,10 +144,9 @@ class WorkerRole:
         self._clock = clock
         self._memory = AssignorMemory()
         self._polled: dict[str, bool] = {}
-        self._loads: Mapping[str, ConnectorLoad] = {}
-        self._loads_at: int | None = None
+        # With the offset up to which the config topic had been read.
+        self._loads: tuple[int | None, Mapping[str, ConnectorLoad]] = (None, {})
         self._divided = frozenset[str]()
-        self._strangers: Sequence[str] = ()
         self._assignment: Assignment | None = None
         self.owned = frozenset[str]()
         """The connectors that this worker runs."""
@@ -210,7 +209,7 @@ class WorkerRole:
 
     def refuse_strangers(self) -> None:
         """Raise ``TaskFailedError`` when a member of the group is no worker of headrace."""
-        found = self._strangers
+        found = sorted(each.url for each in self.members if each.notes is None)
         if self.follows_stranger:
             found = [self.assignment.leader_url]
         if found:
@@ -239,12 +238,20 @@ class WorkerRole:
             raise TaskFailedError(sentence)
         raise RetriableError(sentence)
 
+    def note_divided(self) -> None:
+        """What was assigned is about all connectors that were read, unless this worker has read on since it joined."""
+        if self._storage().config_offset <= self.assignment.config_offset:
+            self._divided = frozenset(self._configured())
+
     def must_divide_again(self) -> bool:
-        """Whether connectors have come or gone since this worker, as the leader, has divided the work, or one does not fit where it is."""
-        if not self.leads:
-            return False
+        """Whether connectors have come or gone since the work was divided, or one does not fit where it is, as the leader knows.
+
+        Every member asks for the next rebalance, as in Kafka Connect: otherwise the others hear of it at their next heartbeat.
+        """
         configured = self._configured()
-        return configured.keys() != self._divided or any(
+        if frozenset(configured) != self._divided:
+            return True
+        return self.leads and any(
             name in configured and not configured[name].fits(each.notes.slots)
             for each in self.members
             if each.notes is not None
@@ -256,6 +263,7 @@ class WorkerRole:
     def protocols(self) -> Sequence[tuple[str, bytes]]:
         """What this worker runs, in both versions in which that can be said."""
         self._said_flags = self.flags
+        self._divided = frozenset(self._configured())
         return [
             (version.protocol, encoded_metadata(self._metadata(version, self._said_flags)))
             for version in (ProtocolVersion.SESSIONED, ProtocolVersion.COMPATIBLE)
@@ -315,7 +323,6 @@ class WorkerRole:
         )
         if newest > offset:
             return dict.fromkeys(found, encoded_assignment(replace(nothing, error=_BEHIND)))
-        self._strangers = sorted(each.url for each in found.values() if each.notes is None)
         configured = self._configured()
         rebalance = Rebalance(
             generation=generation,
@@ -386,11 +393,12 @@ class WorkerRole:
     def _configured(self) -> Mapping[str, ConnectorLoad]:
         """What each connector needs. It is kept until the config topic has more: a group with many connectors waits for the answer."""
         offset = self._storage().config_offset
-        if self._loads_at != offset:
+        read_to, loads = self._loads
+        if read_to != offset:
             stored = self._local.configs.connectors()
-            self._loads = {name: self._load(each) for name, each in stored.items()}
-            self._loads_at = offset
-        return self._loads
+            loads = {name: self._load(each) for name, each in stored.items()}
+            self._loads = offset, loads
+        return loads
 
     def _load(self, stored: StoredConnector) -> ConnectorLoad:
         return ConnectorLoad(
@@ -408,7 +416,7 @@ class WorkerRole:
                 # Of a class that is not here nothing is known, and it may be installed later.
                 if found is not None:
                     self._polled[name] = found
-                    self._loads_at = None
+                    self._loads = (None, {})
 
 
 def _refusals(said: Mapping[str, MemberMetadata], leader: str) -> dict[str, str]:
