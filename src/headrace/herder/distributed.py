@@ -403,6 +403,9 @@ class Distributed:
             self._membership.request_join()
         if self._membership.needs_join:
             self._join()
+        if self._is_closed and not self._role.owned:
+            # What it had waits for it to leave.
+            return
         self._rest(_LOOK_SECONDS)
         # Last: whatever is wrong with the topics, the group is not left for it.
         self._follow()
