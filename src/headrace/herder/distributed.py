@@ -43,6 +43,7 @@ from headrace.storage.protocols import StoredConnector
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 _LOOK_SECONDS: Final = 0.2
+_ALIVE_SECONDS: Final = 1.0
 _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
@@ -62,6 +63,7 @@ class _Due:
         self.refresh = now + _REFRESH_SECONDS
         self.settle = now + _SETTLE_SECONDS
         self.arrival = now
+        self.alive = now
 
 
 class Distributed:
@@ -696,7 +698,8 @@ class Distributed:
 
     def _stay_alive(self) -> None:
         """Only while the herder's thread answers: a worker that is stuck is to lose its membership."""
-        if self._heard is None or self._heard.done():
+        if self._clock() >= self._due.alive and (self._heard is None or self._heard.done()):
+            self._due.alive = self._clock() + _ALIVE_SECONDS
             self._membership.keep_alive()
             self._heard = self._parts.queue.submit(None, lambda: None)
 
