@@ -106,6 +106,21 @@ def test_tasks_are_written_before_what_puts_them_in_force(
     assert count == (store.published_tasks("c") or 0)
 
 
+def test_another_configuration_needs_tasks_of_its_own(
+    store: KafkaConfigStore, topics: WrittenTopics
+) -> None:
+    """Also where they are the same: how many there are is not known until they are made from it."""
+    store.put_connector(connector())
+    store.put_task_configs("c", TASKS)
+    store.put_connector(StoredConnector(name="c", config={"a": "2"}))
+    assert (TASKS, None) == (list(store.task_configs("c")), store.published_tasks("c"))
+
+    topics.written.clear()
+    store.put_task_configs("c", TASKS)
+    assert task_entries("c", TASKS) == topics.written
+    assert 2 == store.published_tasks("c")
+
+
 def test_tasks_of_which_compaction_has_taken_one_are_written_again(
     store: KafkaConfigStore, topics: WrittenTopics
 ) -> None:
