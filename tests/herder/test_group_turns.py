@@ -15,6 +15,7 @@ from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import NO_LEADER, ConflictError
+from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     Assignment,
     MemberFlag,
@@ -25,7 +26,6 @@ from headrace.herder.group_protocol import (
     encoded_assignment,
     encoded_metadata,
 )
-from headrace.herder.group_role import GroupSettings
 from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
@@ -139,6 +139,7 @@ class Member:
     generation: int = 0
     max_delay_ms: int = 0
     herder: WorkerHerder | None = None
+    protocol: ProtocolVersion = ProtocolVersion.SESSIONED
 
     def refused(self) -> None:
         """Have the next join be refused."""
@@ -157,18 +158,19 @@ class Member:
         revoked: Sequence[str] = (),
         named: str = ME,
         leader: str | None = None,
+        version: ProtocolVersion = ProtocolVersion.SESSIONED,
     ) -> None:
         """Have the next join give it this; a *leader* that is given is a worker of Kafka Connect."""
         self.generation += 1
         answer = Assignment(
-            version=ProtocolVersion.SESSIONED,
+            version=version,
             leader=leader or named,
             leader_url=f"http://{leader or ME}/",
             assigned={name: [-1] for name in assigned},
             revoked={name: [-1] for name in revoked},
             leader_understands_leaving=leader is None,
         )
-        joined = Joined(self.generation, named, "sessioned", encoded_assignment(answer))
+        joined = Joined(self.generation, named, version.protocol, encoded_assignment(answer))
         self.membership.joins.append(joined)
 
     def runs(self) -> list[str]:
@@ -178,7 +180,12 @@ class Member:
 
     def _coordinate(self, parts: HerderParts) -> Distributed:
         settings = GroupSettings(
-            group="g", url="http://me/", slots=4, max_delay_ms=self.max_delay_ms, session=1.0
+            group="g",
+            url="http://me/",
+            slots=4,
+            max_delay_ms=self.max_delay_ms,
+            session=1.0,
+            protocol=self.protocol,
         )
 
         def member(role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
@@ -507,8 +514,71 @@ def test_connectors_say_what_they_wait_for() -> None:
         member.role.assign(0, "sessioned", ME, [JoinedMember(ME, own)])
         member.joins()
         until(lambda: group.is_open)
+        until(lambda: None in member.stage.statuses.statuses("c"))
         shown = member.stage.statuses.statuses("c")[None]
         assert shown.state == "UNASSIGNED"
         assert "It waits for the worker at http://other/, which is gone, for up to 60 s" in str(
             shown.trace
         )
+
+
+def test_all_work_stops_before_an_eager_group_is_joined() -> None:
+    """What it says then is that it has nothing, and the leader may give it to anyone."""
+    member = Member(Stage(holds=True, grace=5.0))
+    stored(member.stage, "c", "d")
+    member.joins("c", "d", version=ProtocolVersion.DEFAULT)
+    with member.started() as group:
+        until(lambda: member.runs() == ["c", "d"])
+        runs = [member.stage.the_run(name) for name in "cd"]
+        member.joins("d", version=ProtocolVersion.DEFAULT)
+        until(lambda: all(each.asked.is_set() for each in runs))
+        assert 1 == len(member.membership.joins)
+        for each in runs:
+            each.end()
+
+        until(lambda: member.runs() == ["d"])
+        assert not group.has("c")
+        member.stage.the_run("d").end()
+
+
+def test_what_runs_when_a_group_becomes_eager_ends_before_anything_is_dealt() -> None:
+    """A worker that knows no other protocol has joined: everyone has said what runs there, and work has gone on."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started() as group:
+        until(lambda: member.runs() == ["c"])
+        assert member.role is not None
+        said = dict(member.role.protocols())
+        names = ["sessioned", "compatible", "default"]
+        assert names == list(said)
+        other = encoded_metadata(
+            MemberMetadata(
+                version=ProtocolVersion.DEFAULT,
+                url="http://other/",
+                config_offset=5,
+                notes=MemberNotes(slots=4),
+            )
+        )
+        joined = [JoinedMember(ME, said["default"]), JoinedMember("other", other)]
+        told = member.role.assign(2, "default", ME, joined)
+        assert [{}, {}] == [decoded_assignment(each).assigned for each in told.values()]
+        before = member.membership.requested
+        member.joins(version=ProtocolVersion.DEFAULT)
+        until(lambda: member.membership.requested > before)
+
+        assert [] == member.runs()
+        assert not group.has("c")
+        joined = [JoinedMember(ME, dict(member.role.protocols())["default"]), joined[1]]
+        told = member.role.assign(3, "default", ME, joined)
+        assert {"c": (-1, 0, 1)} == decoded_assignment(told[ME]).assigned
+
+
+def test_a_worker_speaks_the_protocols_up_to_its_own() -> None:
+    """As one of Kafka Connect, which prefers the last one."""
+    member = Member(Stage(), protocol=ProtocolVersion.DEFAULT)
+    member.joins(version=ProtocolVersion.DEFAULT)
+    with member.started() as group:
+        until(lambda: group.is_open)
+        assert member.role is not None
+        assert ["default"] == [name for name, _ in member.role.protocols()]

@@ -21,14 +21,9 @@ from headrace.herder.errors import (
     RequestError,
     ServerError,
 )
+from headrace.herder.group import GroupMember, GroupSettings, GroupStorage, worker_name
 from headrace.herder.group_protocol import Assignment, GroupFormatError, MemberFlag, MemberNotes
-from headrace.herder.group_role import (
-    GroupMember,
-    GroupSettings,
-    GroupStorage,
-    WorkerRole,
-    worker_name,
-)
+from headrace.herder.group_role import WorkerRole
 from headrace.herder.internal_requests import InternalRequest, SignedPeers, quiet_request
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
@@ -200,7 +195,7 @@ class Distributed:
         role = self._role
         if not role.leads:
             self.require_may_change()
-        url = role.owner_url(name)
+        url = role.as_leader.owner_url(name)
         if url in (None, self._settings.url):
             raise ConflictError(NO_LEADER)
         raise ElsewhereError(f"Only the worker that runs connector {name} can do this.", url=url)
@@ -251,7 +246,7 @@ class Distributed:
     def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
         """Wait for the run here, or ask the worker that has the connector."""
         self._parts.reconciler.await_end(name, ended, outcome)
-        url = self._role.owner_url(name)
+        url = self._role.as_leader.owner_url(name)
         if url in (None, self._settings.url):
             return
         try:
@@ -284,7 +279,7 @@ class Distributed:
     def workers(self) -> Sequence[WorkerInfo]:
         """The group as its leader knows it since the work was last divided."""
         self._require_leader()
-        return sorted(map(self._info, self._role.members), key=lambda each: each.id)
+        return sorted(map(self._info, self._role.as_leader.members), key=lambda each: each.id)
 
     def relinquish(self, worker: str, *, stay: bool = False) -> None:
         """Hand over what runs here, now or as the first thing at its end; raises ``ElsewhereError`` where another worker is meant."""
@@ -321,7 +316,7 @@ class Distributed:
         if worker == worker_name(self._settings.url):
             return
         self._require_leader()
-        found = {worker_name(each.url): each.url for each in self._role.members}
+        found = {worker_name(each.url): each.url for each in self._role.as_leader.members}
         if worker not in found:
             raise NotFoundError(
                 f"The group {self._settings.group!r} has no worker {worker}, only {', '.join(sorted(found))}."
@@ -359,7 +354,7 @@ class Distributed:
         try:
             with parts.stages.during("initializing and reading to the end of internal topics"):
                 self._kafka = parts.opening()
-            self._role.learn_classes()
+            self._role.as_leader.learn_classes()
             while not self._is_closed:
                 self._try(self._turn)
             self._hand_over()
@@ -412,6 +407,9 @@ class Distributed:
         if self._joins_since is None:
             self._joins_since = self._clock()
             self._kafka.services.emit(Rebalancing())
+        if self._role.is_eager:
+            # As its metadata says that nothing runs here, the leader may give it to anyone.
+            self._give_up(self._role.owned)
         joined = self._membership.join(_JOIN_SECONDS)
         if joined is None:
             return
@@ -421,6 +419,10 @@ class Distributed:
             if joined.member_id != self._role.member_id:
                 self._end_all()
             assignment = self._role.joined(joined)
+            if self._role.is_eager and self._role.owned:
+                # It has joined in another protocol. A leader of headrace has given nothing to anyone until this has ended.
+                self._give_up(self._role.owned)
+                self._membership.request_join()
             self._is_leading = self._is_leading and self._role.leads
             if self._is_in_force(assignment):
                 self._apply()
@@ -542,16 +544,16 @@ class Distributed:
         delay = self._settings.max_delay_ms / 1e3
         why = {
             name: f"It waits for the worker at {url}, which is gone, for up to {delay:g} s (scheduled.rebalance.max.delay.ms)."
-            for name, url in role.waiting.items()
+            for name, url in role.as_leader.waiting.items()
         }
-        for name in role.unplaced:
+        for name in role.as_leader.unplaced:
             tasks = len(self._parts.local.configs.task_configs(name))
             why[name] = (
                 f"All of its {tasks} tasks have to run at once, and no worker of the group has as many slots. Raise headrace.slots of one, or "
                 "lower tasks.max."
             )
         for name in why.keys() - self._shown_idle.keys():
-            if name in role.unplaced:
+            if name in role.as_leader.unplaced:
                 _log.warning("Connector %s does not run. %s", name, why[name])
             statuses.unassigned(name, trace=why[name])
         self._shown_idle = why
@@ -615,8 +617,8 @@ class Distributed:
         if storage.config_offset != self._config_offset:
             self._config_offset = storage.config_offset
             self._parts.queue.post(self._compare)
-            self._role.learn_classes()
-            if self._role.must_divide_again():
+            self._role.as_leader.learn_classes()
+            if self._role.leads and self._role.as_leader.must_divide_again():
                 self._membership.request_join()
         if self._is_leading:
             self._peers.renew_key()
@@ -712,8 +714,9 @@ class Distributed:
     def _hand_over(self) -> None:
         """Have others take over what runs here before this worker leaves, rather than after the group has missed it (KIP-995)."""
         role = self._role
-        is_alone = role.leads and len(role.members) <= 1
-        if is_alone or not (role.owned and self.holds()):
+        is_alone = role.leads and len(role.as_leader.members) <= 1
+        # Nothing waits for who has left where all work is dealt anew.
+        if is_alone or role.is_eager or not (role.owned and self.holds()):
             return
         _log.info("Connectors (%d) are handed over to other workers", len(role.owned))
         self._set_flag(MemberFlag.LEAVING, is_set=True)

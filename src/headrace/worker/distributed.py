@@ -16,7 +16,8 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ForbiddenError, ServerError
-from headrace.herder.group_role import GroupSettings
+from headrace.herder.group import GroupSettings
+from headrace.herder.group_protocol import ProtocolVersion
 from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.request_signing import Peers, RequestSigning
 from headrace.herder.services import KafkaServices, LocalServices
@@ -271,6 +272,7 @@ class _Worker:
             max_delay_ms=config.scheduled_rebalance_max_delay_ms,
             hand_over=config.relinquish_timeout_ms / 1e3,
             session=config.session_timeout_ms / 1e3,
+            protocol=ProtocolVersion.named(config.connect_protocol),
         )
         self._group = Distributed(
             parts,
