@@ -19,6 +19,8 @@ _LONG: Final = struct.Struct(">q")
 # "hdr1", so that whatever another client may put there is not taken for ours.
 _MAGIC: Final = 0x68647231
 _NULL: Final = -1
+UNREACHABLE_OFFSET: Final = 2**63 - 1
+"""An offset of the config topic that no one can have read."""
 ITSELF: Final = -1
 """The connector itself, among the numbers of its tasks."""
 BEHIND: Final = 1
@@ -66,6 +68,8 @@ class MemberFlag(IntFlag):
     UNDERSTANDS_LEAVING = 2
     TAKES_NOTHING = 4
     """It keeps what it has, and is given nothing more."""
+    BY_TASK = 8
+    """Of an assignment: connectors and tasks are divided each by itself, as workers of Kafka Connect are among the members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +93,8 @@ class Assignment:
     """What the leader gives a member.
 
     *error* is 0, :data:`BEHIND`, after which everyone joins again, or :data:`REFUSED`. *config_offset* is the offset after the last record of that topic that the assignment rests on. *delay_ms* is how long the
-    member waits before it joins again, 0 for not at all. *leader_understands_leaving* is set by headrace alone, and *refusal* is why the group does not
+    member waits before it joins again, 0 for not at all. *leader_understands_leaving* is set by headrace alone, and so is *is_by_task*, where connectors
+    and tasks are divided each by itself; *refusal* is why the group does not
     take a worker of headrace.
     """
 
@@ -102,6 +107,7 @@ class Assignment:
     revoked: Pieces = field(default_factory=dict[str, Sequence[int]])
     delay_ms: int = 0
     leader_understands_leaving: bool = False
+    is_by_task: bool = False
     refusal: str = ""
 
 
@@ -183,7 +189,8 @@ def encoded_assignment(assignment: Assignment) -> bytes:
         return b"".join(parts)
     parts += [_pieces(assignment.revoked), _INT.pack(assignment.delay_ms)]
     if assignment.leader_understands_leaving:
-        parts += [_INT.pack(_MAGIC), _SHORT.pack(MemberFlag.UNDERSTANDS_LEAVING)]
+        flags = MemberFlag.UNDERSTANDS_LEAVING | MemberFlag.BY_TASK * assignment.is_by_task
+        parts += [_INT.pack(_MAGIC), _SHORT.pack(flags)]
         parts += [_string(assignment.refusal)] if assignment.refusal else []
     return b"".join(parts)
 
@@ -210,6 +217,7 @@ def decoded_assignment(data: bytes) -> Assignment:
         revoked=revoked,
         delay_ms=delay_ms,
         leader_understands_leaving=bool(flags & MemberFlag.UNDERSTANDS_LEAVING),
+        is_by_task=bool(flags & MemberFlag.BY_TASK),
         refusal=refusal,
     )
 
