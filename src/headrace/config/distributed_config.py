@@ -104,6 +104,20 @@ class DistributedConfig(WorkerConfig):
         doc="How long a worker that ends may take until others have taken over its connectors (KIP-995); then it leaves all the same, "
         "and what it had waits as that of a worker that is gone. 0 leaves at once.",
     )
+    relinquish_java_leader: bool = setting(
+        "headrace.relinquish.java.leader",
+        default=True,
+        importance="low",
+        doc="Whether a worker that ends has a leader of Kafka Connect give its connectors to others at once, by an offset of the config topic "
+        "that none can have read: all members join once more. Otherwise they wait as those of a worker that is gone.",
+    )
+    group_mixed: bool = setting(
+        "headrace.group.mixed",
+        default=False,
+        importance="low",
+        doc="Whether workers of Kafka Connect may be in the group at the same time, for tests of compatibility. Connectors and tasks are then "
+        "divided one by one, and what is given to a worker of headrace in part is FAILED there.",
+    )
     connect_protocol: str = setting(
         default="sessioned",
         importance="low",

@@ -54,7 +54,8 @@ class GroupSettings:
     """What a worker says when it joins *group*: its *url*, with a slash at the end, and how many tasks it runs at once.
 
     *protocol* is the highest version that it speaks; it speaks those below as well. *max_delay_ms* is ``scheduled.rebalance.max.delay.ms``; *hand_over* is how long its connectors may take to be taken over when it
-    leaves, *session* ``session.timeout.ms``, both in seconds.
+    leaves, *session* ``session.timeout.ms``, both in seconds. With *is_mixed* workers of Kafka Connect may be in the
+    group, and *tells_java_leader* has one of them that leads give away at once what this worker has when it leaves.
     """
 
     group: str
@@ -64,6 +65,8 @@ class GroupSettings:
     hand_over: float = 20.0
     session: float = 10.0
     protocol: ProtocolVersion = ProtocolVersion.SESSIONED
+    is_mixed: bool = False
+    tells_java_leader: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

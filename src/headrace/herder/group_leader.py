@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from headrace.config.connector_config import CONNECTOR_CLASS
@@ -23,6 +23,13 @@ from headrace.herder.group_protocol import (
     ProtocolVersion,
 )
 from headrace.herder.services import LocalServices
+from headrace.herder.task_assignor import (
+    Piece,
+    PieceAnswer,
+    PieceMemory,
+    PieceRebalance,
+    assign_pieces,
+)
 from headrace.kafka.deadline import Clock
 from headrace.storage.protocols import StoredConnector
 
@@ -49,7 +56,7 @@ class Round:
 class _Division:
     """What is new for each member, and what it gives up; everyone joins again after *delay_ms*, if that is not 0."""
 
-    assigned: Mapping[str, Pieces]
+    assigned: Mapping[str, Pieces] = field(default_factory=dict[str, Pieces])
     revoked: Mapping[str, Pieces] = field(default_factory=dict[str, Pieces])
     delay_ms: int = 0
 
@@ -62,8 +69,10 @@ class GroupLeader:
         self._settings = settings
         self._clock = clock
         self._memory = AssignorMemory()
+        self._pieces_memory = PieceMemory()
         self._polled: dict[str, bool] = {}
-        self._divided = frozenset[str]()
+        self._divided = frozenset[Piece]()
+        self._is_by_task = False
         self.strangers: Sequence[str] = ()
         """The URLs of the workers of Kafka Connect among the members."""
         self.members: Sequence[GroupMember] = ()
@@ -78,9 +87,14 @@ class GroupLeader:
         return next((each.url for each in self.members if name in each.connectors), None)
 
     def must_divide_again(self) -> bool:
-        """Whether connectors have come or gone since the work was divided, or one does not fit where it is."""
+        """Whether connectors have come or gone since the work was divided, or one does not fit where it is.
+
+        In a mixed group, tasks as well.
+        """
         stored = self._local.configs.connectors()
-        return frozenset(stored) != self._divided or any(
+        if self._is_by_task:
+            return self._configured_pieces(stored) != self._divided
+        return frozenset((name, ITSELF) for name in stored) != self._divided or any(
             name in stored and not self._load(stored[name]).fits(each.notes.slots)
             for each in self.members
             if each.notes is not None
@@ -113,7 +127,8 @@ class GroupLeader:
             return dict.fromkeys(said, replace(nothing, error=BEHIND))
         self.strangers = sorted(one.url for one in said.values() if one.notes is None)
         taken = {each: one for each, one in said.items() if each not in refused}
-        division = self._divided_among(taken, round_)
+        self._is_by_task = self._settings.is_mixed and bool(self.strangers)
+        division = self._division(taken, round_)
         return {
             each: replace(nothing, error=REFUSED, refusal=refused[each])
             if each in refused
@@ -122,15 +137,28 @@ class GroupLeader:
                 assigned=division.assigned.get(each, {}),
                 revoked=division.revoked.get(each, {}),
                 delay_ms=division.delay_ms,
+                is_by_task=self._is_by_task,
             )
             for each in said
         }
 
+    def _division(self, said: Mapping[str, MemberMetadata], round_: Round) -> _Division:
+        is_eager = round_.version is ProtocolVersion.DEFAULT
+        if is_eager and any(_reported(one) for one in said.values()):
+            # Who has joined in another protocol before runs on; it ends that now, and joins again.
+            return _Division()
+        if self._is_by_task:
+            return self._divided_by_task(said, round_)
+        self._pieces_memory = PieceMemory()
+        return self._divided_among(said, round_)
+
     def _divided_among(self, said: Mapping[str, MemberMetadata], round_: Round) -> _Division:
         stored = self._local.configs.connectors()
         configured = {name: self._load(each) for name, each in stored.items()}
-        self._divided = frozenset(configured)
-        members = {each: _member(one) for each, one in said.items()}
+        self._divided = frozenset((name, ITSELF) for name in configured)
+        members = {
+            each: _member(one, takes_nothing=one.notes is None) for each, one in said.items()
+        }
         if round_.version is ProtocolVersion.DEFAULT:
             return self._dealt(configured, members, said)
         rebalance = Rebalance(
@@ -151,6 +179,61 @@ class GroupLeader:
             delay_ms=answer.delay_ms,
         )
 
+    def _divided_by_task(self, said: Mapping[str, MemberMetadata], round_: Round) -> _Division:
+        """As a leader of Kafka Connect would divide it, for members of both kinds."""
+        configured = self._configured_pieces(self._local.configs.connectors())
+        self._divided = configured
+        members = {each: _member(one, takes_nothing=False) for each, one in said.items()}
+        takers = frozenset(each for each, member in members.items() if member.takes)
+        reports = {each: _reported(one) for each, one in said.items()}
+        if round_.version is ProtocolVersion.DEFAULT:
+            pieces = sorted(configured, key=lambda piece: (piece[1] != ITSELF, piece))
+            given, _ = dealt(pieces, takers, lambda _piece, _member: True)
+            answer = PieceAnswer(
+                assigned={each: frozenset(given.get(each, ())) for each in said},
+                revoked={},
+                delay_ms=0,
+            )
+        else:
+            rebalance = PieceRebalance(
+                generation=round_.generation,
+                last_generation=round_.last_generation,
+                now_ms=int(self._clock() * 1000),
+                configured=configured,
+                reports=reports,
+                leaving=frozenset(each for each, member in members.items() if member.leaving),
+                takers=takers,
+                max_delay_ms=self._settings.max_delay_ms,
+            )
+            self._pieces_memory, answer = assign_pieces(self._pieces_memory, rebalance)
+        self._log_gone(said, {}, 0)
+        self.unplaced, self.waiting = frozenset(), {}
+        self.members = [
+            GroupMember(
+                url=one.url,
+                connectors=frozenset(
+                    name
+                    for name, number in (
+                        reports[each] - answer.revoked.get(each, frozenset())
+                        | answer.assigned[each]
+                    )
+                    if number == ITSELF
+                ),
+                notes=one.notes,
+            )
+            for each, one in said.items()
+        ]
+        return _Division(
+            assigned={each: as_told(pieces) for each, pieces in answer.assigned.items()},
+            revoked={each: as_told(pieces) for each, pieces in answer.revoked.items()},
+            delay_ms=answer.delay_ms,
+        )
+
+    def _configured_pieces(self, names: Collection[str]) -> frozenset[Piece]:
+        return frozenset(
+            (name, number) for name, numbers in self.pieces(names).items() for number in numbers
+        )
+
     def _dealt(
         self,
         configured: Mapping[str, ConnectorLoad],
@@ -159,10 +242,6 @@ class GroupLeader:
     ) -> _Division:
         """What each is given where all have stopped everything before they joined."""
         self._log_gone(said, {}, 0)
-        # Who has joined in another protocol before runs on; it ends that now, and joins again.
-        if any(each.owned for each in members.values()):
-            self._remember(said, members, {}, unplaced=(), waiting={})
-            return _Division(assigned={})
         given, unplaced = dealt(
             sorted(configured),
             [each for each, member in members.items() if member.takes],
@@ -224,13 +303,27 @@ class GroupLeader:
                 _log.info("The worker at %s has left the group", each.url)
 
 
-def _member(said: MemberMetadata) -> Member:
+def as_told(pieces: Iterable[Piece]) -> Pieces:
+    """In the form in which members are told."""
+    told: dict[str, list[int]] = {}
+    for name, number in sorted(pieces):
+        told.setdefault(name, []).append(number)
+    return told
+
+
+def _reported(said: MemberMetadata) -> frozenset[Piece]:
+    assigned = {} if said.allocation is None else said.allocation.assigned
+    return frozenset((name, number) for name, numbers in assigned.items() for number in numbers)
+
+
+def _member(said: MemberMetadata, *, takes_nothing: bool) -> Member:
+    """A member; it *takes_nothing* where it is of a kind that cannot be given anything."""
     assigned = {} if said.allocation is None else said.allocation.assigned
     notes = said.notes or MemberNotes()
     return Member(
         slots=notes.slots,
         owned=frozenset(assigned),
         leaving=bool(notes.flags & MemberFlag.LEAVING),
-        takes_nothing=said.notes is None or bool(notes.flags & MemberFlag.TAKES_NOTHING),
+        takes_nothing=takes_nothing or bool(notes.flags & MemberFlag.TAKES_NOTHING),
         url=said.url,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import Enum, auto
 from typing import Final
 
 from headrace import __version__
@@ -13,11 +14,13 @@ from headrace.herder.group import GroupSettings, GroupStorage
 from headrace.herder.group_leader import GroupLeader, Round
 from headrace.herder.group_protocol import (
     REFUSED,
+    UNREACHABLE_OFFSET,
     Assignment,
     GroupFormatError,
     MemberFlag,
     MemberMetadata,
     MemberNotes,
+    Pieces,
     ProtocolVersion,
     decoded_assignment,
     decoded_metadata,
@@ -31,6 +34,15 @@ from headrace.kafka.membership import Joined, JoinedMember
 _log = logging.getLogger(__name__)
 # Seven tenths of what a broker takes as one record by default.
 _LARGE_BYTES: Final = 734_000
+
+
+class _Farewell(Enum):
+    """How far a worker is with having a leader of Kafka Connect forget what it has: the next join is to say it, one has, or was answered."""
+
+    NONE = auto()
+    ASKED = auto()
+    SAID = auto()
+    ANSWERED = auto()
 
 
 class WorkerRole:
@@ -57,6 +69,9 @@ class WorkerRole:
         """What this worker knows as the leader, of the last generation that it has led."""
         self.owned = frozenset[str]()
         """The connectors that this worker runs."""
+        self.pieces: Mapping[str, frozenset[int]] = {}
+        """In a mixed group, what of each connector was given to this worker: numbers of tasks, -1 for itself."""
+        self._said_pieces: Pieces = {}
         self.member_id = ""
         """As which this worker joined last."""
         self.generation = -1
@@ -69,6 +84,7 @@ class WorkerRole:
         """Those that this worker takes for the group's, in words; written before it joins."""
         self.flags = MemberFlag.UNDERSTANDS_LEAVING
         """What this worker says of itself when it joins next; written by any thread."""
+        self._farewell = _Farewell.NONE
         self.protocol = settings.protocol
         """The version that the group speaks since the last join."""
 
@@ -90,11 +106,17 @@ class WorkerRole:
 
     def joined(self, joined: Joined) -> Assignment:
         """Take in a join that was completed; returns what the leader has assigned."""
+        was_by_task = self.is_by_task
         self._assignment = decoded_assignment(joined.assignment)
+        if self.is_by_task and not was_by_task:
+            # What the leader knows, and may have taken a part of.
+            self.pieces = {name: frozenset(tasks) for name, tasks in self._said_pieces.items()}
         if self._assignment.error != REFUSED:
             # Until then it is new to the group.
             self.generation = joined.generation
         self._take_protocol(ProtocolVersion[joined.protocol.upper()])
+        if self._farewell is _Farewell.SAID:
+            self._farewell = _Farewell.ANSWERED
         self.member_id = joined.member_id
         self.leads = self._assignment.leader == joined.member_id
         return self._assignment
@@ -114,6 +136,40 @@ class WorkerRole:
         """Whether all work stops before the group is joined again."""
         return self.protocol is ProtocolVersion.DEFAULT
 
+    @property
+    def is_by_task(self) -> bool:
+        """Whether the leader divides connectors and tasks each by itself, as Kafka Connect does."""
+        return self._assignment is not None and (
+            self._assignment.is_by_task or (self.follows_stranger and self._settings.is_mixed)
+        )
+
+    def ask_to_be_forgotten(self) -> None:
+        """Have the next join, and no later one, say an offset of the config topic that no one can have read."""
+        self._farewell = _Farewell.ASKED
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether a join that said so has been completed."""
+        return self._farewell is _Farewell.ANSWERED
+
+    @property
+    def has_something(self) -> bool:
+        """Whether anything is assigned to this worker."""
+        return bool(self.owned or self.pieces)
+
+    def pieces_after(self, assignment: Assignment) -> dict[str, frozenset[int]]:
+        """What of each connector is this worker's with this *assignment* by tasks."""
+        after = dict(self.pieces)
+        for name, tasks in assignment.revoked.items():
+            after[name] = after.get(name, frozenset()) - frozenset(tasks)
+        for name, tasks in assignment.assigned.items():
+            after[name] = after.get(name, frozenset()) | frozenset(tasks)
+        return {name: tasks for name, tasks in after.items() if tasks}
+
+    def is_whole(self, name: str, tasks: frozenset[int]) -> bool:
+        """Whether these are the connector itself and all the tasks that it has now."""
+        return tasks.issuperset(self.as_leader.pieces([name])[name])
+
     def take(self, names: Collection[str]) -> None:
         """These are this worker's from now on."""
         self.owned |= frozenset(names)
@@ -121,9 +177,12 @@ class WorkerRole:
     def lose(self, names: Collection[str]) -> None:
         """These are not any more."""
         self.owned -= frozenset(names)
+        self.pieces = {name: tasks for name, tasks in self.pieces.items() if name not in names}
 
     def refuse_strangers(self) -> None:
-        """Raise ``TaskFailedError`` when a member of the group is no worker of headrace."""
+        """Raise ``TaskFailedError`` when a member of the group is no worker of headrace, and may not be one."""
+        if self._settings.is_mixed:
+            return
         found = self.as_leader.strangers
         if self.follows_stranger:
             found = [self.assignment.leader_url]
@@ -158,7 +217,11 @@ class WorkerRole:
     def protocols(self) -> Sequence[tuple[str, bytes]]:
         """What this worker runs, in each version that it speaks."""
         self._said_flags = self.flags
-        said = self._metadata(self._said_flags)
+        offset = self._storage().config_offset
+        if self._farewell is _Farewell.ASKED:
+            # Never again, whatever becomes of this join.
+            self._farewell, offset = _Farewell.SAID, UNREACHABLE_OFFSET
+        said = self._metadata(self._said_flags, offset)
         return [
             (version.protocol, encoded_metadata(in_version(said, version)))
             for version in sorted(ProtocolVersion, reverse=True)
@@ -167,23 +230,29 @@ class WorkerRole:
 
     @property
     def has_more_to_say(self) -> bool:
-        """Whether its flags have changed since it joined: a request to join again that comes during a join is lost with it."""
-        return self._said_flags is not None and self._said_flags != self.flags
+        """Whether it would say something else than when it joined: a request to join again that comes during a join is lost with it."""
+        return self._farewell is _Farewell.ASKED or self._said_flags not in (None, self.flags)
 
-    def _metadata(self, flags: MemberFlag) -> MemberMetadata:
+    def _metadata(self, flags: MemberFlag, config_offset: int) -> MemberMetadata:
         last, allocation = self._assignment, None
         # Whoever was removed joins again as someone new, within the same call of the library.
-        if last is not None and self.owned and self._own_id() == self.member_id:
+        self._said_pieces = {}
+        if last is not None and self.has_something and self._own_id() == self.member_id:
+            self._said_pieces = (
+                {name: sorted(tasks) for name, tasks in self.pieces.items()}
+                if self.is_by_task
+                else self.as_leader.pieces(self.owned)
+            )
             allocation = Assignment(
                 leader=last.leader,
                 leader_url=last.leader_url,
                 config_offset=last.config_offset,
-                assigned=self.as_leader.pieces(self.owned),
+                assigned=self._said_pieces,
                 leader_understands_leaving=True,
             )
         return MemberMetadata(
             url=self._settings.url,
-            config_offset=self._storage().config_offset,
+            config_offset=config_offset,
             allocation=allocation,
             notes=MemberNotes(
                 flags=flags,

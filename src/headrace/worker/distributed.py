@@ -137,9 +137,15 @@ class _Peers:
     """The other workers, asked and believed by the session key that is in the config topic (KIP-507)."""
 
     def __init__(
-        self, signing: RequestSigning, peers: Peers, storage: Future[KafkaStorage]
+        self,
+        signing: RequestSigning,
+        peers: Peers,
+        storage: Future[KafkaStorage],
+        *,
+        may_be_unsigned: bool,
     ) -> None:
         self._signing = signing
+        self._may_be_unsigned = may_be_unsigned
         self._peers = peers
         self._storage = storage
 
@@ -152,7 +158,10 @@ class _Peers:
             self._ask(url, request)
 
     def _ask(self, url: str, request: InternalRequest) -> None:
-        signed = self._signing.signed(request.body, self._key())
+        key = self._key()
+        # A leader of Kafka Connect makes none where the group does not speak the protocol that needs it.
+        is_unsigned = self._may_be_unsigned and key is None
+        signed = {} if is_unsigned else self._signing.signed(request.body, key)
         self._peers.put(
             request.method,
             f"{url.rstrip('/')}{request.path}",
@@ -261,7 +270,12 @@ class _Worker:
         )
 
     def _signed_peers(self) -> _Peers:
-        return _Peers(RequestSigning.of(self.config), self.peers, self._storage)
+        return _Peers(
+            RequestSigning.of(self.config),
+            self.peers,
+            self._storage,
+            may_be_unsigned=self.config.group_mixed,
+        )
 
     def _coordination(self, parts: HerderParts) -> Distributed:
         config = self.config
@@ -273,6 +287,8 @@ class _Worker:
             hand_over=config.relinquish_timeout_ms / 1e3,
             session=config.session_timeout_ms / 1e3,
             protocol=ProtocolVersion.named(config.connect_protocol),
+            is_mixed=config.group_mixed,
+            tells_java_leader=config.relinquish_java_leader,
         )
         self._group = Distributed(
             parts,
