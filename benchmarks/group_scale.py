@@ -21,8 +21,9 @@ from benchmarks.figure import Figure
 from benchmarks.plans import settled_bytes
 from benchmarks.report import MIB
 from headrace.herder.coordination import HerderParts
+from headrace.herder.group import GroupSettings, GroupStorage
 from headrace.herder.group_protocol import MemberFlag, ProtocolVersion
-from headrace.herder.group_role import GroupSettings, GroupStorage, WorkerRole
+from headrace.herder.group_role import WorkerRole
 from headrace.kafka.membership import Joined, JoinedMember
 from headrace.kafka.sender import OffsetEntry
 from headrace.storage.changes_topic import ChangesTopic

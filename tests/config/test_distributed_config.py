@@ -101,7 +101,6 @@ def test_times_that_do_not_fit_together_are_refused() -> None:
     assert {"heartbeat.interval.ms"} == problems(heartbeat_interval_ms="10000").keys()
     lease = problems(headrace_lease_ms="8000")
     assert "(7000)" in lease["headrace.lease.ms"]
-    assert {"connect.protocol"} == problems(connect_protocol="eager").keys()
     assert {"status.storage.topic"} == problems(status_storage_topic="c").keys()
     assert {"status.storage.partitions"} == problems(status_storage_partitions="0").keys()
 

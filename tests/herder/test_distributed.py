@@ -19,6 +19,7 @@ from headrace.herder.answers import TargetState
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ElsewhereError, NotFoundError
+from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     Assignment,
     MemberMetadata,
@@ -26,7 +27,6 @@ from headrace.herder.group_protocol import (
     encoded_assignment,
     encoded_metadata,
 )
-from headrace.herder.group_role import GroupSettings
 from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.requests import OffsetChange, RestartRequest
 from headrace.herder.worker_herder import WorkerHerder
@@ -80,6 +80,7 @@ class Group:
     name: str = field(default_factory=lambda: f"group-{uuid4().hex[:8]}")
     timing: GroupTiming = TIMING
     max_delay_ms: int = 0
+    protocol: ProtocolVersion = ProtocolVersion.SESSIONED
     peers: Peers = field(default_factory=Peers)
 
     def __post_init__(self) -> None:
@@ -165,6 +166,7 @@ class Worker:
             slots=4,
             max_delay_ms=self.group.max_delay_ms,
             session=2.0,
+            protocol=self.group.protocol,
         )
         self.queue = parts.queue
         self.coordination = Distributed(
@@ -318,6 +320,32 @@ def test_a_worker_hands_over_before_it_leaves(group: Group) -> None:
         workers = staying
         until(lambda: len([name for each in workers for name in each.runs()]) == 6)  # noqa: B023 (called at once)
         assert [] == [each for each, run in kept if run.asked.is_set()]
+
+
+def test_a_worker_that_knows_only_eager_has_all_stop_before_work_is_dealt(group: Group) -> None:
+    """As in Kafka Connect; nothing runs on two workers, nothing waits for who is gone, and without that worker all is as before."""
+    group.max_delay_ms = 300_000
+    first = group.worker("a")
+    until(lambda: first.herder.is_open)
+    for name in "cdef":
+        first.herder.create(request(name))
+    until(lambda: first.runs() == ["c", "d", "e", "f"])
+    before = first.stage.the_run("c")
+    group.protocol = ProtocolVersion.DEFAULT
+    eager = group.worker("b")
+
+    until(lambda: len(first.runs()) == len(eager.runs()) == 2)
+    assert before.asked.is_set()
+    assert ["c", "d", "e", "f"] == sorted(first.runs() + eager.runs())
+    first.herder.create(request("g"))
+    until(lambda: sorted(first.runs() + eager.runs()) == ["c", "d", "e", "f", "g"])
+    eager.close()
+    until(lambda: first.runs() == ["c", "d", "e", "f", "g"])
+    kept = [first.stage.the_run(name) for name in "cdefg"]
+    group.protocol = ProtocolVersion.SESSIONED
+    second = group.worker("x")
+    until(lambda: len(first.runs()) == 3 and len(second.runs()) == 2)
+    assert 2 == len([each for each in kept if each.asked.is_set()])
 
 
 def test_a_worker_can_stay_without_connectors(group: Group) -> None:

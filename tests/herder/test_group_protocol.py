@@ -96,6 +96,20 @@ def test_what_comes_after_the_known_fields_is_passed_over() -> None:
     assert noted == decoded_metadata(encoded_metadata(noted) + b"later")
 
 
+def test_the_eager_version_carries_our_own_block_where_its_readers_pass_over_it() -> None:
+    """Kafka Connect reads its fields as those of the later versions, too: revoked and the delay come before the block."""
+    answer = replace(OWNED, version=ProtocolVersion.DEFAULT, leader_understands_leaving=True)
+    data = encoded_assignment(answer)
+    bare = encoded_assignment(replace(answer, leader_understands_leaving=False))
+
+    assert answer == decoded_assignment(data)
+    assert data.startswith(bare + bytes(8))
+    noted = replace(MEMBER, version=ProtocolVersion.DEFAULT, notes=NOTES)
+    assert noted == decoded_metadata(encoded_metadata(noted))
+    bare = encoded_metadata(replace(noted, notes=None))
+    assert encoded_metadata(noted).startswith(bare + b"\xff" * 4)
+
+
 def test_notes_of_an_earlier_version_are_understood() -> None:
     """Which ended after the generation."""
     noted = encoded_metadata(replace(MEMBER, notes=NOTES))
@@ -159,7 +173,7 @@ def assignments(draw: st.DrawFn) -> Assignment:
 
 @st.composite
 def members(draw: st.DrawFn) -> MemberMetadata:
-    """Anything that a member may say."""
+    """Anything that a member may say; the oldest version of Kafka Connect has nothing after the offset, but ours have."""
     notes = st.builds(
         MemberNotes,
         flags=st.integers(0, 7).map(MemberFlag),
@@ -167,12 +181,13 @@ def members(draw: st.DrawFn) -> MemberMetadata:
         slots=NUMBER,
         version=TEXT,
     )
+    noted = draw(st.none() | notes)
     return MemberMetadata(
-        version=draw(VERSION),
+        version=draw(VERSION if noted is None else st.sampled_from(ProtocolVersion)),
         url=draw(TEXT),
         config_offset=draw(st.integers(-1, 2**63 - 1)),
         allocation=draw(st.none() | assignments()),
-        notes=draw(st.none() | notes),
+        notes=noted,
     )
 
 

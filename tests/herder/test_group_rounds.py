@@ -202,7 +202,7 @@ def test_a_worker_says_what_it_has_in_each_protocol() -> None:
 
     with member.started():
         until(lambda: member.role is not None)
-        assert [("sessioned", None), ("compatible", None)] == [
+        assert [("sessioned", None), ("compatible", None), ("default", None)] == [
             (name, each.allocation) for name, each in says()
         ]
         member.joins("c", "d")
@@ -210,8 +210,8 @@ def test_a_worker_says_what_it_has_in_each_protocol() -> None:
         until(lambda: len(member.stage.configs.task_configs("d")) == 2)
         said = says()
 
-    assert ["sessioned", "compatible"] == [name for name, _ in said]
-    versions = [ProtocolVersion.SESSIONED, ProtocolVersion.COMPATIBLE]
+    assert ["sessioned", "compatible", "default"] == [name for name, _ in said]
+    versions = [ProtocolVersion.SESSIONED, ProtocolVersion.COMPATIBLE, ProtocolVersion.DEFAULT]
     assert versions == [each.version for _, each in said]
     assert {("http://me/", 5)} == {(each.url, each.config_offset) for _, each in said}
     for version, (_, each) in zip(versions, said, strict=True):

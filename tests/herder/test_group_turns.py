@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,17 +17,21 @@ from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import NO_LEADER, ConflictError
+from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
+    BEHIND,
+    UNREACHABLE_OFFSET,
     Assignment,
     MemberFlag,
     MemberMetadata,
     MemberNotes,
     ProtocolVersion,
     decoded_assignment,
+    decoded_metadata,
     encoded_assignment,
     encoded_metadata,
 )
-from headrace.herder.group_role import GroupSettings
+from headrace.herder.group_role import WorkerRole
 from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
@@ -128,6 +134,18 @@ class Alone:
 
 
 @dataclass
+class Storing(Alone):
+    """A leader that stores the tasks that it is sent."""
+
+    stage: Stage
+
+    def ask(self, url: str, request: InternalRequest) -> None:
+        """Store them."""
+        _, _, name, _ = urlsplit(request.path).path.split("/")
+        self.stage.configs.put_task_configs(name, json.loads(request.body))
+
+
+@dataclass
 class Member:
     """A worker, its membership and its storage."""
 
@@ -135,10 +153,11 @@ class Member:
     membership: Membership = field(default_factory=Membership)
     storage: Storage = field(default_factory=Storage)
     coordination: Distributed | None = None
-    role: GroupRole | None = None
+    role: WorkerRole | None = None
     generation: int = 0
     max_delay_ms: int = 0
     herder: WorkerHerder | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def refused(self) -> None:
         """Have the next join be refused."""
@@ -157,18 +176,25 @@ class Member:
         revoked: Sequence[str] = (),
         named: str = ME,
         leader: str | None = None,
+        version: ProtocolVersion = ProtocolVersion.SESSIONED,
+        pieces: Mapping[str, Sequence[int]] | None = None,
+        taken: Mapping[str, Sequence[int]] | None = None,
+        error: int = 0,
+        config_offset: int = 5,
     ) -> None:
-        """Have the next join give it this; a *leader* that is given is a worker of Kafka Connect."""
+        """Have the next join give it this; a *leader* that is given is a worker of Kafka Connect, which may give or take *pieces* alone."""
         self.generation += 1
         answer = Assignment(
-            version=ProtocolVersion.SESSIONED,
+            version=version,
+            error=error,
             leader=leader or named,
             leader_url=f"http://{leader or ME}/",
-            assigned={name: [-1] for name in assigned},
-            revoked={name: [-1] for name in revoked},
+            config_offset=config_offset,
+            assigned=pieces or {name: [-1] for name in assigned},
+            revoked=taken or {name: [-1] for name in revoked},
             leader_understands_leaving=leader is None,
         )
-        joined = Joined(self.generation, named, "sessioned", encoded_assignment(answer))
+        joined = Joined(self.generation, named, version.protocol, encoded_assignment(answer))
         self.membership.joins.append(joined)
 
     def runs(self) -> list[str]:
@@ -178,16 +204,20 @@ class Member:
 
     def _coordinate(self, parts: HerderParts) -> Distributed:
         settings = GroupSettings(
-            group="g", url="http://me/", slots=4, max_delay_ms=self.max_delay_ms, session=1.0
+            group="g",
+            url="http://me/",
+            slots=4,
+            max_delay_ms=self.max_delay_ms,
+            session=1.0,
+            **self.settings,
         )
 
         def member(role: GroupRole, wake: Callable[[], None]) -> GroupMembership:
-            self.role = role
+            self.role = cast("WorkerRole", role)
             return cast("GroupMembership", self.membership)
 
-        self.coordination = Distributed(
-            parts, settings, lambda: self.storage, member, peers=Alone()
-        )
+        peers = Storing(self.stage) if settings.is_mixed else Alone()
+        self.coordination = Distributed(parts, settings, lambda: self.storage, member, peers=peers)
         return self.coordination
 
     @contextmanager
@@ -538,8 +568,229 @@ def test_connectors_say_what_they_wait_for() -> None:
         member.role.assign(0, "sessioned", ME, [JoinedMember(ME, own)])
         member.joins()
         until(lambda: group.is_open)
+        until(lambda: None in member.stage.statuses.statuses("c"))
         shown = member.stage.statuses.statuses("c")[None]
         assert shown.state == "UNASSIGNED"
         assert "It waits for the worker at http://other/, which is gone, for up to 60 s" in str(
             shown.trace
         )
+
+
+def test_all_work_stops_before_an_eager_group_is_joined() -> None:
+    """What it says then is that it has nothing, and the leader may give it to anyone."""
+    member = Member(Stage(holds=True, grace=5.0))
+    stored(member.stage, "c", "d")
+    member.joins("c", "d", version=ProtocolVersion.DEFAULT)
+    with member.started() as group:
+        until(lambda: member.runs() == ["c", "d"])
+        runs = [member.stage.the_run(name) for name in "cd"]
+        member.joins("d", version=ProtocolVersion.DEFAULT)
+        until(lambda: all(each.asked.is_set() for each in runs))
+        assert 1 == len(member.membership.joins)
+        for each in runs:
+            each.end()
+
+        until(lambda: member.runs() == ["d"])
+        assert not group.has("c")
+        member.stage.the_run("d").end()
+
+
+def test_what_runs_when_a_group_becomes_eager_ends_before_anything_is_dealt() -> None:
+    """A worker that knows no other protocol has joined: everyone has said what runs there, and work has gone on."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started() as group:
+        until(lambda: member.runs() == ["c"])
+        assert member.role is not None
+        said = dict(member.role.protocols())
+        names = ["sessioned", "compatible", "default"]
+        assert names == list(said)
+        other = encoded_metadata(
+            MemberMetadata(
+                version=ProtocolVersion.DEFAULT,
+                url="http://other/",
+                config_offset=5,
+                notes=MemberNotes(slots=4),
+            )
+        )
+        joined = [JoinedMember(ME, said["default"]), JoinedMember("other", other)]
+        told = member.role.assign(2, "default", ME, joined)
+        assert [{}, {}] == [decoded_assignment(each).assigned for each in told.values()]
+        member.joins(version=ProtocolVersion.DEFAULT)
+        until(lambda: not group.has("c"))
+
+        assert [] == member.runs()
+        joined = [JoinedMember(ME, dict(member.role.protocols())["default"]), joined[1]]
+        told = member.role.assign(3, "default", ME, joined)
+        assert {"c": (-1, 0, 1)} == decoded_assignment(told[ME]).assigned
+
+
+def test_a_worker_speaks_the_protocols_up_to_its_own() -> None:
+    """As one of Kafka Connect, which prefers the last one."""
+    member = Member(Stage(), settings={"protocol": ProtocolVersion.DEFAULT})
+    member.joins(version=ProtocolVersion.DEFAULT)
+    with member.started() as group:
+        until(lambda: group.is_open)
+        assert member.role is not None
+        assert ["default"] == [name for name, _ in member.role.protocols()]
+
+
+def mixed(**settings: object) -> Member:
+    """A worker that may be in a group with workers of Kafka Connect."""
+    # No one takes anything over when the test ends.
+    return Member(Stage(), settings={"is_mixed": True, "hand_over": 0.5, **settings})
+
+
+def test_what_a_leader_of_kafka_connect_gives_in_part_is_failed() -> None:
+    """A connector with all its tasks runs; of others the status says why they do not, until they are taken away."""
+    member = mixed()
+    stored(member.stage, "c", "d", "e")
+    for name in "cde":
+        member.stage.configs.put_task_configs(name, [{"task.class": "x:T"}] * 2)
+    member.joins(leader="java", pieces={"c": [-1, 0, 1], "d": [1], "e": [-1, 0]})
+    with member.started() as group:
+        until(lambda: set(member.stage.states("c").values()) == {"RUNNING"})
+        until(lambda: len(member.stage.states("c")) == 3)
+        assert group.problem is None
+        until(lambda: member.stage.states("e") == {None: "FAILED", 0: "FAILED"})
+        assert {1: "FAILED"} == member.stage.states("d")
+        said = member.stage.statuses.statuses("d")[1].trace
+        assert "Task 1 of connector d was assigned to this worker without the connector" in str(
+            said
+        )
+        assert member.role is not None
+        allocation = decoded_metadata(member.role.protocols()[0][1]).allocation
+        assert allocation is not None
+        assert {"c": (-1, 0, 1), "d": (1,), "e": (-1, 0)} == allocation.assigned
+
+        member.joins(leader="java", pieces={"e": [1]}, taken={"c": [1], "d": [1]})
+        until(lambda: member.runs() == ["e"])
+        until(lambda: member.stage.states("c") == {None: "FAILED", 0: "FAILED", 1: "UNASSIGNED"})
+        assert {1: "UNASSIGNED"} == member.stage.states("d")
+
+
+def test_tasks_of_a_new_connector_begin_when_they_are_assigned() -> None:
+    """Another worker may be given them."""
+    member = mixed()
+    stored(member.stage, "c")
+    member.joins(leader="java", pieces={"c": [-1]})
+    with member.started() as group:
+        until(lambda: member.runs() == ["c"])
+        until(lambda: len(member.stage.configs.task_configs("c")) == 2)
+        with pytest.raises(RetriableError, match="waits until the leader of the group 'g' has"):
+            group.require_tasks("c")
+        run = member.stage.the_run()
+        member.joins(leader="java", pieces={"c": [0, 1]})
+        until(lambda: not member.membership.joins)
+        until(lambda: not is_raised(group.require_tasks, "c"))
+        assert not run.asked.is_set()
+
+
+def is_raised(ask: Callable[[str], None], name: str) -> bool:
+    """Whether *ask* raises."""
+    try:
+        ask(name)
+    except RetriableError:
+        return True
+    return False
+
+
+def test_without_workers_of_kafka_connect_no_part_of_a_connector_is_kept() -> None:
+    """A leader of headrace gives whole ones; it is told that the rest is free."""
+    member = mixed()
+    stored(member.stage, "c", "d")
+    for name in "cd":
+        member.stage.configs.put_task_configs(name, [{"task.class": "x:T"}] * 2)
+    member.joins(leader="java", pieces={"c": [-1, 0, 1], "d": [1]})
+    with member.started():
+        until(lambda: member.stage.states("d") == {1: "FAILED"})
+        until(lambda: member.runs() == ["c"])
+        run = member.stage.the_run()
+        member.joins()
+        until(lambda: member.stage.states("d") == {1: "UNASSIGNED"})
+        assert member.role is not None
+        allocation = decoded_metadata(member.role.protocols()[0][1]).allocation
+        assert allocation is not None
+        assert ["c"] == list(allocation.assigned)
+        assert not run.asked.is_set()
+
+
+def test_with_workers_of_kafka_connect_a_leader_divides_tasks_one_by_one() -> None:
+    """Their members are given work as their own leader would; it is divided again when a connector has other tasks."""
+    member = mixed()
+    stored(member.stage, "c", "d")
+    with member.started() as group:
+        until(lambda: member.role is not None)
+        assert member.role is not None
+        java = encoded_metadata(MemberMetadata(url="http://java/", config_offset=5))
+        own = member.role.protocols()[0][1]
+        joined = [JoinedMember(ME, own), JoinedMember("java", java)]
+        told = member.role.assign(-1, "sessioned", ME, joined)
+        answers = {each: decoded_assignment(answer) for each, answer in told.items()}
+        assert [{"c": (-1,)}, {"d": (-1,)}] == [answers[each].assigned for each in ("java", ME)]
+        assert answers[ME].is_by_task
+
+        member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}])
+        member.membership.joins.append(Joined(1, ME, "sessioned", told[ME]))
+        until(lambda: member.runs() == ["d"] and len(member.stage.configs.task_configs("d")) == 2)
+        assert group.problem is None
+        assert member.role.as_leader.must_divide_again()
+        told = member.role.assign(2, "default", ME, joined)
+        answers = {each: decoded_assignment(answer) for each, answer in told.items()}
+        assert {"c": (-1, 0), "d": (1,)} == answers["java"].assigned
+        assert {"d": (-1, 0)} == answers[ME].assigned
+
+
+def test_a_leader_of_kafka_connect_is_made_to_forget_who_leaves() -> None:
+    """By one join with an offset that no one can have read; then the work ends, and the group is left."""
+    member = Member(Stage(holds=True, grace=5.0), settings={"is_mixed": True})
+    stored(member.stage, "c")
+    member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}])
+    member.joins(leader="java", pieces={"c": [-1, 0]})
+    said: list[int] = []
+    with member.started() as group:
+        until(lambda: member.runs() == ["c"])
+        run = member.stage.the_run()
+
+        def has_to_join() -> bool:
+            return member.membership.requested > 0
+
+        group.relinquish(ME)
+        assert group.is_to_end
+        with ThreadPoolExecutor(1) as closing:
+            closing.submit(group.close)
+            until(has_to_join)
+            assert member.role is not None
+            said += [decoded_metadata(member.role.protocols()[0][1]).config_offset for _ in "12"]
+            assert not run.asked.is_set()
+            member.joins(leader="java", error=BEHIND, config_offset=UNREACHABLE_OFFSET)
+            until(run.asked.is_set)
+            run.end()
+    assert [UNREACHABLE_OFFSET, 5] == said
+    assert [] == member.membership.joins
+
+
+@pytest.mark.parametrize("leader", [None, "java"])
+def test_no_other_leader_is_told_to_forget(leader: str | None) -> None:
+    """One of headrace understands leaving; with the setting, one of Kafka Connect learns of it when the worker is gone."""
+    member = mixed(tells_java_leader=False)
+    stored(member.stage, "c")
+    member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}] * 2)
+    member.joins(leader=leader, pieces={"c": [-1, 0, 1]})
+    with member.started():
+        until(lambda: member.runs() == ["c"])
+        assert member.role is not None
+        role = member.role
+    assert 5 == decoded_metadata(role.protocols()[0][1]).config_offset
+    assert [] == member.runs()
+
+
+def test_a_worker_does_not_stay_without_work_under_a_leader_of_kafka_connect() -> None:
+    """That one would give it some."""
+    member = mixed()
+    member.joins(leader="java")
+    with member.started() as group:
+        until(lambda: group.is_open)
+        with pytest.raises(ConflictError, match="A worker of Kafka Connect leads the group 'g'"):
+            group.relinquish(ME, stay=True)

@@ -10,7 +10,6 @@ from headrace.connect.config import Problem, setting
 from headrace.java.macs import MAC_ALGORITHMS, is_known, key_size_problem
 
 _LEASE: Final = "headrace.lease.ms"
-_EAGER: Final = "eager"
 _HMAC: Final = "HmacSHA256"
 _UNKNOWN_ALGORITHM: Final = (
     f"the algorithm is not supported; the supported algorithms are: {', '.join(MAC_ALGORITHMS)}"
@@ -105,12 +104,27 @@ class DistributedConfig(WorkerConfig):
         doc="How long a worker that ends may take until others have taken over its connectors (KIP-995); then it leaves all the same, "
         "and what it had waits as that of a worker that is gone. 0 leaves at once.",
     )
+    relinquish_java_leader: bool = setting(
+        "headrace.relinquish.java.leader",
+        default=True,
+        importance="low",
+        doc="Whether a worker that ends has a leader of Kafka Connect give its connectors to others at once, by an offset of the config topic "
+        "that none can have read: all members join once more. Otherwise they wait as those of a worker that is gone.",
+    )
+    group_mixed: bool = setting(
+        "headrace.group.mixed",
+        default=False,
+        importance="low",
+        doc="Whether workers of Kafka Connect may be in the group at the same time, for tests of compatibility. Connectors and tasks are then "
+        "divided one by one, and what is given to a worker of headrace in part is FAILED there.",
+    )
     connect_protocol: str = setting(
         default="sessioned",
         importance="low",
         one_of=("eager", "compatible", "sessioned"),
         ignore_case=True,
-        doc="The group's protocol; compatible and sessioned leave running connectors alone when the work is divided.",
+        doc="The group's protocol: the first of those that this worker offers, which are it and those before it in this list; the group speaks "
+        "the last that all know. compatible and sessioned leave running connectors alone when the work is divided; eager stops all first.",
     )
 
     inter_worker_key_ttl_ms: int = setting(
@@ -175,11 +189,6 @@ class DistributedConfig(WorkerConfig):
             yield (
                 "headrace.relinquish.timeout.ms",
                 f"It must be less than rebalance.timeout.ms ({self.rebalance_timeout_ms}), after which the group goes on without the worker.",
-            )
-        if self.connect_protocol.lower() == _EAGER:
-            yield (
-                "connect.protocol",
-                "eager stops all connectors whenever a worker comes or goes, and is not supported; set compatible or sessioned.",
             )
 
     def _signature_problems(self) -> Iterator[Problem]:

@@ -85,6 +85,13 @@ class Coordination(Protocol):
         """
         ...
 
+    def require_tasks(self, name: str) -> None:
+        """Return if the connector, whose run this worker has begun, may run all its tasks here; raises ``RetriableError`` until it may.
+
+        On a run's thread, after its tasks were stored.
+        """
+        ...
+
     def require_may_change(self) -> None:
         """Return if this worker may change the cluster now.
 

@@ -21,15 +21,18 @@ from headrace.herder.errors import (
     RequestError,
     ServerError,
 )
-from headrace.herder.group_protocol import Assignment, GroupFormatError, MemberFlag, MemberNotes
-from headrace.herder.group_role import (
-    GroupMember,
-    GroupSettings,
-    GroupStorage,
-    WorkerRole,
-    worker_name,
+from headrace.herder.group import GroupMember, GroupSettings, GroupStorage, worker_name
+from headrace.herder.group_protocol import (
+    UNREACHABLE_OFFSET,
+    Assignment,
+    GroupFormatError,
+    MemberFlag,
+    MemberNotes,
+    ProtocolVersion,
 )
+from headrace.herder.group_role import WorkerRole
 from headrace.herder.internal_requests import InternalRequest, SignedPeers, quiet_request
+from headrace.herder.parted_connectors import PartedConnectors
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.kafka.deadline import Clock, Deadline, Reminder
@@ -115,6 +118,7 @@ class Distributed:
         self._shown_idle: Mapping[str, str] = {}
         # Connectors as they were when they were last started or changed here, and their start numbers. Used by the herder's thread.
         self._seen: dict[str, tuple[StoredConnector, int]] = {}
+        self._parted = PartedConnectors(parts.local)
         self._heard: Future[None] | None = None
         self._thread = threading.Thread(
             target=in_log_context(self._run), name="headrace-group", daemon=True
@@ -155,7 +159,7 @@ class Distributed:
     @property
     def problem(self) -> str | None:
         """What is wrong with the topics that the group shares, which is looked at again every five minutes, or with its leader."""
-        if self._role.follows_stranger:
+        if self._role.follows_stranger and not self._settings.is_mixed:
             return (
                 f"A worker of Kafka Connect leads the group {self._settings.group!r} ({self._role.leader_url}). This worker goes on with what it "
                 "has, and takes nothing from it: stop the workers of Kafka Connect."
@@ -202,7 +206,7 @@ class Distributed:
         role = self._role
         if not role.leads:
             self.require_may_change()
-        url = role.owner_url(name)
+        url = role.as_leader.owner_url(name)
         if url in (None, self._settings.url):
             raise ConflictError(NO_LEADER)
         raise ElsewhereError(f"Only the worker that runs connector {name} can do this.", url=url)
@@ -253,8 +257,9 @@ class Distributed:
     def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
         """Wait for the run here, or ask the worker that has the connector."""
         self._parts.reconciler.await_end(name, ended, outcome)
-        url = self._role.owner_url(name)
-        if url in (None, self._settings.url):
+        url = self._role.as_leader.owner_url(name)
+        # Workers of Kafka Connect are not asked such a thing.
+        if url in (None, self._settings.url, *self._role.as_leader.strangers):
             return
         try:
             self._peers.ask(url, quiet_request(name))
@@ -276,6 +281,10 @@ class Distributed:
 
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """With the key in the config topic."""
+        speaks_signed = self._role.protocol is ProtocolVersion.SESSIONED
+        if self._settings.is_mixed and not speaks_signed and signature is None:
+            # As Kafka Connect's workers send it then.
+            return
         self._peers.verify(body, signature, algorithm)
 
     def send(self, elsewhere: ElsewhereError, request: InternalRequest) -> None:
@@ -285,12 +294,16 @@ class Distributed:
 
     def workers(self) -> Sequence[WorkerInfo]:
         """The group as its leader knows it since the work was last divided."""
-        self._require_leader()
-        return sorted(map(self._info, self._role.members), key=lambda each: each.id)
+        self._require_telling_leader()
+        return sorted(map(self._info, self._role.as_leader.members), key=lambda each: each.id)
 
     def relinquish(self, worker: str, *, stay: bool = False) -> None:
         """Hand over what runs here, now or as the first thing at its end; raises ``ElsewhereError`` where another worker is meant."""
         self._require_named(worker)
+        if stay and self._role.follows_stranger:
+            raise ConflictError(
+                f"A worker of Kafka Connect leads the group {self._settings.group!r}, which gives work to all its members: have this one end instead."
+            )
         if stay:
             self._set_flag(MemberFlag.LEAVING, is_set=True)
         else:
@@ -322,13 +335,20 @@ class Distributed:
     def _require_named(self, worker: str) -> None:
         if worker == worker_name(self._settings.url):
             return
-        self._require_leader()
-        found = {worker_name(each.url): each.url for each in self._role.members}
+        self._require_telling_leader()
+        found = {worker_name(each.url): each.url for each in self._role.as_leader.members}
         if worker not in found:
             raise NotFoundError(
                 f"The group {self._settings.group!r} has no worker {worker}, only {', '.join(sorted(found))}."
             )
         raise ElsewhereError(f"Only worker {worker} itself can do this.", url=found[worker])
+
+    def _require_telling_leader(self) -> None:
+        if self._role.follows_stranger:
+            raise ConflictError(
+                f"A worker of Kafka Connect leads the group {self._settings.group!r}, which does not tell who its members are: ask each worker itself."
+            )
+        self._require_leader()
 
     def _info(self, member: GroupMember) -> WorkerInfo:
         notes = member.notes or MemberNotes()
@@ -361,7 +381,7 @@ class Distributed:
         try:
             with parts.stages.during("initializing and reading to the end of internal topics"):
                 self._kafka = parts.opening()
-            self._role.learn_classes()
+            self._role.as_leader.learn_classes()
             while not self._is_closed:
                 self._try(self._turn)
             self._hand_over()
@@ -417,6 +437,9 @@ class Distributed:
         if self._joins_since is None:
             self._joins_since = self._clock()
             self._kafka.services.emit(Rebalancing())
+        if self._role.is_eager:
+            # As its metadata says that nothing runs here, the leader may give it to anyone.
+            self._give_up_all()
         joined = self._membership.join(_JOIN_SECONDS)
         if joined is None:
             return
@@ -426,6 +449,10 @@ class Distributed:
             if joined.member_id != self._role.member_id:
                 self._end_all()
             assignment = self._role.joined(joined)
+            if self._role.is_eager and self._role.has_something:
+                # It has joined in another protocol. A leader of headrace has given nothing to anyone until this has ended.
+                self._give_up_all()
+                self._membership.request_join()
             self._is_leading = self._is_leading and self._role.leads
             if self._is_in_force(assignment):
                 self._role.note_divided()
@@ -452,15 +479,19 @@ class Distributed:
         """The group takes this worker for someone new, who has nothing: what it had may be another worker's by now."""
         # Another one may have led meanwhile.
         self._is_leading = False
-        if self._role.owned:
+        if self._role.has_something:
             _log.warning(
                 "The group %r has gone on without this worker, whose connectors end here. It joins again.",
                 self._settings.group,
             )
-            self._give_up(self._role.owned)
+            self._give_up_all()
 
     def _is_in_force(self, assignment: Assignment) -> bool:
         """Read as far as the leader has; returns whether anything is assigned."""
+        if assignment.config_offset == UNREACHABLE_OFFSET:
+            # A member leaves a leader of Kafka Connect: it has said so for everyone to join again.
+            self._membership.request_join()
+            return False
         deadline = Deadline.after(_READ_SECONDS, self._clock)
         storage = self._storage()
         # Not to the topic's end at first, where a leader that was killed may have left a transaction open.
@@ -483,16 +514,56 @@ class Distributed:
         self._lead()
         if not self.is_open:
             self._open()
-        self._give_up(self._role.owned & assignment.revoked.keys())
-        if self._is_leading:
-            self._ask(self._show_idle)
-        added = frozenset(assignment.assigned) - self._role.owned
-        if self._role.follows_stranger:
-            added = frozenset[str]()
+        added = (
+            self._apply_pieces(assignment)
+            if self._role.is_by_task
+            else self._apply_connectors(assignment)
+        )
         self._role.take(added)
         for name in sorted(added):
             self._submit_start(name)
         self._join_at = self._clock() + assignment.delay_ms / 1e3 if assignment.delay_ms else None
+
+    def _apply_connectors(self, assignment: Assignment) -> frozenset[str]:
+        """End what was revoked; returns what is to be started."""
+        role = self._role
+        if role.pieces.keys() - role.owned:
+            # Of connectors of which a part was here, as long as the group was mixed, none runs here. The leader does not know yet.
+            self._give_up(role.pieces.keys() - role.owned)
+            self._membership.request_join()
+        role.pieces = {}
+        self._give_up(role.owned & assignment.revoked.keys())
+        if self._is_leading:
+            self._ask(self._show_idle)
+        if role.follows_stranger:
+            return frozenset()
+        return frozenset(assignment.assigned) - role.owned
+
+    def _apply_pieces(self, assignment: Assignment) -> frozenset[str]:
+        """As :meth:`_apply_connectors`, where the leader divides by tasks: what was given in part is shown as FAILED."""
+        role = self._role
+        pieces = role.pieces_after(assignment)
+        whole = frozenset(name for name, tasks in pieces.items() if role.is_whole(name, tasks))
+        # What was written since then is divided in the round that comes.
+        is_current = self._storage().config_offset == assignment.config_offset
+        if not is_current:
+            self._membership.request_join()
+        ended = role.owned & assignment.revoked.keys()
+        self._give_up(ended | role.owned - whole if is_current else ended)
+        role.pieces = pieces
+        if not is_current:
+            return frozenset()
+        apart = {name: tasks for name, tasks in pieces.items() if name not in whole}
+        self._ask(lambda: self._parted.show(apart))
+        return whole - role.owned
+
+    def require_tasks(self, name: str) -> None:
+        """Return if all tasks of the connector, which is here, are, too; raises ``RetriableError`` until the leader has given them."""
+        role = self._role
+        if role.is_by_task and not role.is_whole(name, role.pieces.get(name, frozenset())):
+            raise RetriableError(
+                f"Connector {name} waits until the leader of the group {self._settings.group!r} has assigned its tasks."
+            )
 
     def _submit_start(self, name: str) -> None:
         # Behind a request that holds its name, such as its creation with offsets.
@@ -548,16 +619,16 @@ class Distributed:
         delay = self._settings.max_delay_ms / 1e3
         why = {
             name: f"It waits for the worker at {url}, which is gone, for up to {delay:g} s (scheduled.rebalance.max.delay.ms)."
-            for name, url in role.waiting.items()
+            for name, url in role.as_leader.waiting.items()
         }
-        for name in role.unplaced:
+        for name in role.as_leader.unplaced:
             tasks = len(self._parts.local.configs.task_configs(name))
             why[name] = (
                 f"All of its {tasks} tasks have to run at once, and no worker of the group has as many slots. Raise headrace.slots of one, or "
                 "lower tasks.max."
             )
         for name in why.keys() - self._shown_idle.keys():
-            if name in role.unplaced:
+            if name in role.as_leader.unplaced:
                 _log.warning("Connector %s does not run. %s", name, why[name])
             statuses.unassigned(name, trace=why[name])
         self._shown_idle = why
@@ -573,6 +644,9 @@ class Distributed:
         target = TargetState(connector.target_state)
         self._parts.reconciler.want(connector.name, target, again=again)
 
+    def _give_up_all(self) -> None:
+        self._give_up(self._role.owned | self._role.pieces.keys())
+
     def _give_up(self, names: Collection[str]) -> None:
         """Return when nothing of *names* runs here, or their grace is over; from then on they are not this worker's."""
         if not names:
@@ -584,6 +658,7 @@ class Distributed:
             self._giving_up = frozenset(names)
             for name in names:
                 self._seen.pop(name, None)
+                self._parted.hide(name)
             return [reconciler.give_up(name) for name in sorted(names)]
 
         endings = self._ask(give_up, "ending connectors that another worker is to run")
@@ -621,7 +696,7 @@ class Distributed:
         if storage.config_offset != self._config_offset:
             self._config_offset = storage.config_offset
             self._parts.queue.post(self._compare)
-            self._role.learn_classes()
+            self._role.as_leader.learn_classes()
             if self._role.must_divide_again():
                 self._membership.request_join()
         if self._is_leading:
@@ -719,18 +794,35 @@ class Distributed:
     def _hand_over(self) -> None:
         """Have others take over what runs here before this worker leaves, rather than after the group has missed it (KIP-995)."""
         role = self._role
-        is_alone = role.leads and len(role.members) <= 1
-        if is_alone or not (role.owned and self.holds()):
+        is_alone = role.leads and len(role.as_leader.members) <= 1
+        # Nothing waits for who has left where all work is dealt anew.
+        if is_alone or role.is_eager or not (role.has_something and self.holds()):
+            return
+        if role.follows_stranger and not self._settings.tells_java_leader:
             return
         _log.info("Connectors (%d) are handed over to other workers", len(role.owned))
-        self._set_flag(MemberFlag.LEAVING, is_set=True)
         deadline = Deadline.after(self._settings.hand_over, self._clock)
-        while role.owned and not deadline.expired:
+        if role.follows_stranger:
+            self._be_forgotten(deadline)
+        else:
+            self._set_flag(MemberFlag.LEAVING, is_set=True)
+            while role.has_something and not deadline.expired:
+                self._try(self._turn)
+
+    def _be_forgotten(self, deadline: Deadline) -> None:
+        """Have a leader of Kafka Connect give this worker's work away as soon as it has left.
+
+        It knows no leaving. But where a member has read further than it can, it assigns nothing, has everyone join again, and does not
+        know any more who had what: in the next round, which waits for this worker to end its work and to leave, nothing is missed.
+        """
+        role = self._role
+        role.ask_to_be_forgotten()
+        while role.follows_stranger and not (role.is_forgotten or deadline.expired):
             self._try(self._turn)
 
     def _leave(self) -> None:
         try:
-            self._give_up(self._role.owned)
+            self._give_up_all()
             self._membership.leave("the worker is shutting down", _LEAVE_SECONDS)
             _log.info("The group %r has been left", self._settings.group)
         except ConnectError as error:

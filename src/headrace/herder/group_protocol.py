@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, IntFlag
 from typing import Final, TypeAlias
 
@@ -18,8 +18,15 @@ _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
 # "hdr1", so that whatever another client may put there is not taken for ours.
 _MAGIC: Final = 0x68647231
-_CONNECTOR_ITSELF: Final = -1
 _NULL: Final = -1
+UNREACHABLE_OFFSET: Final = 2**63 - 1
+"""An offset of the config topic that no one can have read."""
+ITSELF: Final = -1
+"""The connector itself, among the numbers of its tasks."""
+BEHIND: Final = 1
+"""The error of a leader that has not read the config topic as far as others have."""
+REFUSED: Final = 2
+"""The error for who is not taken: not among Kafka Connect's, and sent to workers of headrace alone."""
 
 Pieces: TypeAlias = Mapping[str, Sequence[int]]
 """What is assigned: numbers of tasks by the name of their connector; -1 is the connector itself."""
@@ -37,6 +44,16 @@ class ProtocolVersion(IntEnum):
         """The name under which it is offered to the group."""
         return self.name.lower()
 
+    @classmethod
+    def named(cls, setting: str) -> ProtocolVersion:
+        """That of a value of ``connect.protocol``."""
+        return next(each for each in cls if each.setting == setting.lower())
+
+    @property
+    def setting(self) -> str:
+        """The value of ``connect.protocol`` with which it is the first that is offered."""
+        return "eager" if self is ProtocolVersion.DEFAULT else self.protocol
+
 
 class GroupFormatError(ValueError):
     """Bytes that no worker of Kafka Connect or headrace has written; the message says what is wrong."""
@@ -51,6 +68,8 @@ class MemberFlag(IntFlag):
     UNDERSTANDS_LEAVING = 2
     TAKES_NOTHING = 4
     """It keeps what it has, and is given nothing more."""
+    BY_TASK = 8
+    """Of an assignment: connectors and tasks are divided each by itself, as workers of Kafka Connect are among the members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +92,9 @@ class MemberNotes:
 class Assignment:
     """What the leader gives a member.
 
-    *error* is 1 where the leader has not read the config topic as far as others have: nothing is assigned then, and everyone joins
-    again. *config_offset* is the offset after the last record of that topic that the assignment rests on. *delay_ms* is how long the
-    member waits before it joins again, 0 for not at all. *leader_understands_leaving* is set by headrace alone, and *refusal* is why the group does not
+    *error* is 0, :data:`BEHIND`, after which everyone joins again, or :data:`REFUSED`. *config_offset* is the offset after the last record of that topic that the assignment rests on. *delay_ms* is how long the
+    member waits before it joins again, 0 for not at all. *leader_understands_leaving* is set by headrace alone, and so is *is_by_task*, where connectors
+    and tasks are divided each by itself; *refusal* is why the group does not
     take a worker of headrace.
     """
 
@@ -88,6 +107,7 @@ class Assignment:
     revoked: Pieces = field(default_factory=dict[str, Sequence[int]])
     delay_ms: int = 0
     leader_understands_leaving: bool = False
+    is_by_task: bool = False
     refusal: str = ""
 
 
@@ -106,6 +126,12 @@ class MemberMetadata:
     notes: MemberNotes | None = None
 
 
+def in_version(metadata: MemberMetadata, version: ProtocolVersion) -> MemberMetadata:
+    """The same, with what it has, in this version."""
+    allocation = metadata.allocation and replace(metadata.allocation, version=version)
+    return replace(metadata, version=version, allocation=allocation)
+
+
 def encoded_metadata(metadata: MemberMetadata) -> bytes:
     """The bytes with which a worker joins."""
     parts = [
@@ -113,8 +139,9 @@ def encoded_metadata(metadata: MemberMetadata) -> bytes:
         _string(metadata.url),
         _LONG.pack(metadata.config_offset),
     ]
-    if metadata.version is ProtocolVersion.DEFAULT:
+    if metadata.version is ProtocolVersion.DEFAULT and metadata.notes is None:
         return b"".join(parts)
+    # After a version of 0, too: Kafka Connect passes over it, or reads it as that of the later ones.
     if metadata.allocation is None:
         parts.append(_INT.pack(_NULL))
     else:
@@ -139,13 +166,10 @@ def decoded_metadata(data: bytes) -> MemberMetadata:
     version = reader.version()
     url = reader.string()
     config_offset = reader.long()
-    allocation = notes = None
-    if version is not ProtocolVersion.DEFAULT:
-        # Kafka Connect reads what is missing at the end as null or 0.
-        length = reader.int() if reader.has_more else _NULL
-        if length != _NULL:
-            allocation = decoded_assignment(reader.bytes(length))
-        notes = _notes(reader)
+    # Kafka Connect reads what is missing at the end as null or 0.
+    length = reader.int() if reader.has_more else _NULL
+    allocation = None if length == _NULL else decoded_assignment(reader.bytes(length))
+    notes = _notes(reader)
     return MemberMetadata(
         version=version, url=url, config_offset=config_offset, allocation=allocation, notes=notes
     )
@@ -161,11 +185,12 @@ def encoded_assignment(assignment: Assignment) -> bytes:
         _LONG.pack(assignment.config_offset),
         _pieces(assignment.assigned),
     ]
-    if assignment.version is ProtocolVersion.DEFAULT:
+    if assignment.version is ProtocolVersion.DEFAULT and not assignment.leader_understands_leaving:
         return b"".join(parts)
     parts += [_pieces(assignment.revoked), _INT.pack(assignment.delay_ms)]
     if assignment.leader_understands_leaving:
-        parts += [_INT.pack(_MAGIC), _SHORT.pack(MemberFlag.UNDERSTANDS_LEAVING)]
+        flags = MemberFlag.UNDERSTANDS_LEAVING | MemberFlag.BY_TASK * assignment.is_by_task
+        parts += [_INT.pack(_MAGIC), _SHORT.pack(flags)]
         parts += [_string(assignment.refusal)] if assignment.refusal else []
     return b"".join(parts)
 
@@ -178,14 +203,10 @@ def decoded_assignment(data: bytes) -> Assignment:
     leader, leader_url = reader.string(), reader.string()
     config_offset = reader.long()
     assigned = reader.pieces()
-    revoked: Pieces = {}
-    delay_ms = flags = 0
-    refusal = ""
-    if version is not ProtocolVersion.DEFAULT:
-        revoked = reader.pieces() if reader.has_more else {}
-        delay_ms = reader.int() if reader.has_more else 0
-        flags = reader.short() if reader.begins_own_block() else 0
-        refusal = reader.string() if flags and reader.has_more else ""
+    revoked = reader.pieces() if reader.has_more else {}
+    delay_ms = reader.int() if reader.has_more else 0
+    flags = reader.short() if reader.begins_own_block() else 0
+    refusal = reader.string() if flags and reader.has_more else ""
     return Assignment(
         version=version,
         error=error,
@@ -196,6 +217,7 @@ def decoded_assignment(data: bytes) -> Assignment:
         revoked=revoked,
         delay_ms=delay_ms,
         leader_understands_leaving=bool(flags & MemberFlag.UNDERSTANDS_LEAVING),
+        is_by_task=bool(flags & MemberFlag.BY_TASK),
         refusal=refusal,
     )
 

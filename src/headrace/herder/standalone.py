@@ -85,6 +85,9 @@ class Standalone:
     def require_owner(self, name: str) -> None:
         """It is here."""
 
+    def require_tasks(self, name: str) -> None:
+        """They are here."""
+
     def require_may_change(self) -> None:
         """There is no one else."""
 

@@ -384,6 +384,7 @@ class WorkerHerder:
         except ElsewhereError as elsewhere:
             request = tasks_request(name, tasks.configs, made_from=made_from)
             self._coordination.send(elsewhere, request)
+        self._coordination.require_tasks(name)
 
     # -- topics and offsets -----------------------------------------------------------------------------
 

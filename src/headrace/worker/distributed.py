@@ -16,7 +16,8 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ForbiddenError, ServerError
-from headrace.herder.group_role import GroupSettings
+from headrace.herder.group import GroupSettings
+from headrace.herder.group_protocol import ProtocolVersion
 from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.request_signing import Peers, RequestSigning
 from headrace.herder.services import KafkaServices, LocalServices
@@ -136,9 +137,15 @@ class _Peers:
     """The other workers, asked and believed by the session key that is in the config topic (KIP-507)."""
 
     def __init__(
-        self, signing: RequestSigning, peers: Peers, storage: Future[KafkaStorage]
+        self,
+        signing: RequestSigning,
+        peers: Peers,
+        storage: Future[KafkaStorage],
+        *,
+        may_be_unsigned: bool,
     ) -> None:
         self._signing = signing
+        self._may_be_unsigned = may_be_unsigned
         self._peers = peers
         self._storage = storage
 
@@ -151,7 +158,10 @@ class _Peers:
             self._ask(url, request)
 
     def _ask(self, url: str, request: InternalRequest) -> None:
-        signed = self._signing.signed(request.body, self._key())
+        key = self._key()
+        # A leader of Kafka Connect makes none where the group does not speak the protocol that needs it.
+        is_unsigned = self._may_be_unsigned and key is None
+        signed = {} if is_unsigned else self._signing.signed(request.body, key)
         self._peers.put(
             request.method,
             f"{url.rstrip('/')}{request.path}",
@@ -260,7 +270,12 @@ class _Worker:
         )
 
     def _signed_peers(self) -> _Peers:
-        return _Peers(RequestSigning.of(self.config), self.peers, self._storage)
+        return _Peers(
+            RequestSigning.of(self.config),
+            self.peers,
+            self._storage,
+            may_be_unsigned=self.config.group_mixed,
+        )
 
     def _coordination(self, parts: HerderParts) -> Distributed:
         config = self.config
@@ -271,6 +286,9 @@ class _Worker:
             max_delay_ms=config.scheduled_rebalance_max_delay_ms,
             hand_over=config.relinquish_timeout_ms / 1e3,
             session=config.session_timeout_ms / 1e3,
+            protocol=ProtocolVersion.named(config.connect_protocol),
+            is_mixed=config.group_mixed,
+            tells_java_leader=config.relinquish_java_leader,
         )
         self._group = Distributed(
             parts,
