@@ -138,9 +138,11 @@ class Storing(Alone):
     """A leader that stores the tasks that it is sent."""
 
     stage: Stage
+    asked: int = 0
 
     def ask(self, url: str, request: InternalRequest) -> None:
         """Store them."""
+        self.asked += 1
         _, _, name, _ = urlsplit(request.path).path.split("/")
         self.stage.configs.put_task_configs(name, json.loads(request.body))
 
@@ -158,6 +160,9 @@ class Member:
     max_delay_ms: int = 0
     herder: WorkerHerder | None = None
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        self.java = Storing(self.stage)
 
     def refused(self) -> None:
         """Have the next join be refused."""
@@ -216,7 +221,7 @@ class Member:
             self.role = cast("WorkerRole", role)
             return cast("GroupMembership", self.membership)
 
-        peers = Storing(self.stage) if settings.is_mixed else Alone()
+        peers = self.java if settings.is_mixed else Alone()
         self.coordination = Distributed(parts, settings, lambda: self.storage, member, peers=peers)
         return self.coordination
 
@@ -607,7 +612,8 @@ def test_a_worker_speaks_the_protocols_up_to_its_own() -> None:
 
 def mixed(**settings: object) -> Member:
     """A worker that may be in a group with workers of Kafka Connect."""
-    return Member(Stage(), settings={"is_mixed": True, **settings})
+    # No one plays the leader when it ends.
+    return Member(Stage(), settings={"is_mixed": True, "hand_over": 0.2, **settings})
 
 
 def test_what_a_leader_of_kafka_connect_gives_in_part_is_failed() -> None:
@@ -615,12 +621,14 @@ def test_what_a_leader_of_kafka_connect_gives_in_part_is_failed() -> None:
     member = mixed()
     stored(member.stage, "c", "d", "e")
     for name in "cde":
-        member.stage.configs.put_task_configs(name, [{"task.class": "x:T"}] * 2)
+        shown = {**config(name=name), "task.class": "x:T"}
+        member.stage.configs.put_task_configs(name, [shown] * 2)
     member.joins(leader="java", pieces={"c": [-1, 0, 1], "d": [1], "e": [-1, 0]})
     with member.started() as group:
         until(lambda: set(member.stage.states("c").values()) == {"RUNNING"})
         until(lambda: len(member.stage.states("c")) == 3)
         assert group.problem is None
+        assert 0 == member.java.asked
         until(lambda: member.stage.states("e") == {None: "FAILED", 0: "FAILED"})
         assert {1: "FAILED"} == member.stage.states("d")
         said = member.stage.statuses.statuses("d")[1].trace
@@ -742,7 +750,7 @@ def test_a_leader_of_kafka_connect_is_made_to_forget_who_leaves() -> None:
 @pytest.mark.parametrize("leader", [None, "java"])
 def test_no_other_leader_is_told_to_forget(leader: str | None) -> None:
     """One of headrace understands leaving; with the setting, one of Kafka Connect learns of it when the worker is gone."""
-    member = mixed(tells_java_leader=False, hand_over=0.5)
+    member = mixed(tells_java_leader=False)
     stored(member.stage, "c")
     member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}] * 2)
     member.joins(leader=leader, pieces={"c": [-1, 0, 1]})
