@@ -93,14 +93,18 @@ def group(bootstrap: str, tmp_path: Path) -> Group:
 )
 def test_java_leads(group: Group, protocol: str, *, by_request: bool) -> None:
     """Our worker runs what it is given, and when it leaves nothing waits, and nothing of the other worker stops."""
-    mixed = Mixed(group, protocol=protocol)
+    mixed, more = Mixed(group, protocol=protocol), ["new1", "new2"]
     with mixed.java.java() as java:
         for name in _NAMES:
             mixed.create(java, name)
         with mixed.ours.ours() as ours:
             ours.wait_for(lambda: len(mixed.owned(ours, mixed.ours)) == 2)
             java.wait_for(lambda: len(mixed.owned(java, mixed.java)) == 2)
-            mixed.read_all(java, _NAMES)
+            # One for each worker; ours has the leader store its task, and waits until that is assigned.
+            for name in more:
+                mixed.create(java, name)
+            ours.wait_for(lambda: len(mixed.owned(ours, mixed.ours)) == 3)
+            mixed.read_all(java, [*_NAMES, *more])
             kept = mixed.owned(java, mixed.java)
             before = mixed.states_written(kept)
             began = time.monotonic()
@@ -110,10 +114,10 @@ def test_java_leads(group: Group, protocol: str, *, by_request: bool) -> None:
                 assert ours.process.wait(_SOON) == 0
             else:
                 ours.end(signal.SIGTERM)
-            java.wait_for(lambda: len(mixed.owned(java, mixed.java)) == 4)
+            java.wait_for(lambda: len(mixed.owned(java, mixed.java)) == 6)
             assert time.monotonic() < began + _SOON
         assert before == mixed.states_written(kept)
-        mixed.read_all(java, _NAMES)
+        mixed.read_all(java, [*_NAMES, *more])
         java.end(signal.SIGTERM)
     assert mixed.is_right()
 

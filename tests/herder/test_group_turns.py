@@ -16,7 +16,7 @@ import pytest
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import NO_LEADER, ConflictError
+from headrace.herder.errors import NO_LEADER, BadRequestError, ConflictError
 from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     BEHIND,
@@ -140,6 +140,11 @@ class Storing(Alone):
     stage: Stage
     asked: int = 0
 
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """Only what is signed."""
+        if signature is None:
+            raise BadRequestError("It is not signed.")
+
     def ask(self, url: str, request: InternalRequest) -> None:
         """Store them."""
         self.asked += 1
@@ -221,7 +226,7 @@ class Member:
             self.role = cast("WorkerRole", role)
             return cast("GroupMembership", self.membership)
 
-        peers = self.java if settings.is_mixed else Alone()
+        peers = self.java if "is_mixed" in self.settings else Alone()
         self.coordination = Distributed(parts, settings, lambda: self.storage, member, peers=peers)
         return self.coordination
 
@@ -574,7 +579,7 @@ def test_what_runs_when_a_group_becomes_eager_ends_before_anything_is_dealt() ->
     member = Member(Stage())
     stored(member.stage, "c")
     member.joins("c")
-    with member.started() as group:
+    with member.started():
         until(lambda: member.runs() == ["c"])
         assert member.role is not None
         said = dict(member.role.protocols())
@@ -591,8 +596,9 @@ def test_what_runs_when_a_group_becomes_eager_ends_before_anything_is_dealt() ->
         joined = [JoinedMember(ME, said["default"]), JoinedMember("other", other)]
         told = member.role.assign(2, "default", ME, joined)
         assert [{}, {}] == [decoded_assignment(each).assigned for each in told.values()]
+        role = member.role
         member.joins(version=ProtocolVersion.DEFAULT)
-        until(lambda: not group.has("c"))
+        until(lambda: not role.has_something)
 
         assert [] == member.runs()
         joined = [JoinedMember(ME, dict(member.role.protocols())["default"]), joined[1]]
@@ -760,6 +766,29 @@ def test_no_other_leader_is_told_to_forget(leader: str | None) -> None:
         role = member.role
     assert 5 == decoded_metadata(role.protocols()[0][1]).config_offset
     assert [] == member.runs()
+
+
+@pytest.mark.parametrize(
+    ("is_mixed", "version"),
+    [
+        (True, ProtocolVersion.SESSIONED),
+        (True, ProtocolVersion.COMPATIBLE),
+        (False, ProtocolVersion.COMPATIBLE),
+    ],
+)
+def test_workers_of_kafka_connect_sign_nothing_in_older_protocols(
+    version: ProtocolVersion, *, is_mixed: bool
+) -> None:
+    """Nor are they asked to; ours always sign."""
+    member = mixed(is_mixed=is_mixed)
+    member.joins(version=version)
+    with member.started() as group:
+        until(lambda: group.is_open)
+        if is_mixed and version is ProtocolVersion.COMPATIBLE:
+            group.verify(b"[]", None, None)
+        else:
+            with pytest.raises(BadRequestError):
+                group.verify(b"[]", None, None)
 
 
 def test_a_worker_does_not_stay_without_work_under_a_leader_of_kafka_connect() -> None:
