@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 from benchmarks.control_scene import ControlScene, files_connector
 from benchmarks.figure import Figure
 from benchmarks.idle_source import IDLE, PROBED, STAYING
+from benchmarks.process_tree import command_of
 from benchmarks.report import MIB
 from benchmarks.service import Service, alone
 from benchmarks.spark_start import have_archive, starts
@@ -23,6 +24,9 @@ _SETTLING_SECONDS = 20.0
 # Until a polled connector that finds nothing rests for as long as it ever does.
 _LONGEST_REST_SECONDS = 40.0
 _IDLE = 10
+_SIZES = (2, 8, 32)
+# What is in the command lines of the processes in which Spark runs Python.
+_OF_SLOTS = "pyspark"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +175,51 @@ def _idle_polled(scene: ControlScene) -> Sequence[Figure]:
     ]
 
 
+def _sizes(scene: ControlScene) -> Sequence[Figure]:
+    return [figure for slots in _SIZES for figure in _size(scene, slots)]
+
+
+def _size(scene: ControlScene, slots: int) -> Sequence[Figure]:
+    """The memory of a worker all of whose slots are taken by tasks that have nothing."""
+    with _idle_service(scene, slots=slots) as service:
+        names = _created(scene, service, lambda: {"connector.class": STAYING}, count=slots)
+        service.until(
+            lambda: all(_runs(service, name) for name in names),
+            seconds=_COMMIT_SECONDS,
+            what="RUNNING",
+        )
+        time.sleep(min(_SETTLING_SECONDS, scene.scale.seconds))
+        found = service.own_bytes()
+        commands = {pid: command_of(pid) for pid in found}
+    of_jvm = {pid for pid, command in commands.items() if "java" in command.split(" ")[0]}
+    of_slots = {pid for pid, command in commands.items() if _OF_SLOTS in command} - of_jvm
+    own = found.keys() - of_jvm - of_slots
+    title = f"a worker whose {slots} slots have a task each"
+    return [
+        Figure(
+            title=f"{title}: its own process",
+            value=_sum(found, own),
+            unit="MiB",
+        ),
+        Figure(title="Spark's JVM", value=_sum(found, of_jvm), unit="MiB"),
+        Figure(
+            title="the processes of its slots, all together",
+            value=_sum(found, of_slots),
+            unit="MiB",
+        ),
+        Figure(title="everything", value=_sum(found, found), unit="MiB"),
+    ]
+
+
+def _sum(found: Mapping[int, int], pids: Iterable[int]) -> float:
+    return sum(found[pid] for pid in pids) / MIB
+
+
+def _runs(service: Service, name: str) -> bool:
+    tasks = service.request("GET", f"/connectors/{name}/status").json()["tasks"]
+    return bool(tasks) and all(each["state"] == "RUNNING" for each in tasks)
+
+
 def _passing_percent(scene: ControlScene, service: Service, connector_class: str) -> float:
     """Per cent of a core that the worker takes with idle connectors, which are deleted then."""
     names = _created(scene, service, lambda: {"connector.class": connector_class})
@@ -192,10 +241,14 @@ def _alone_percent(scene: ControlScene, service: Service) -> float:
 
 
 def _created(
-    scene: ControlScene, service: Service, config: Callable[[], Mapping[str, str]]
+    scene: ControlScene,
+    service: Service,
+    config: Callable[[], Mapping[str, str]],
+    *,
+    count: int = _IDLE,
 ) -> Sequence[str]:
     """The names of new connectors with that configuration."""
-    names = [scene.name() for _ in range(_IDLE)]
+    names = [scene.name() for _ in range(count)]
     for name in names:
         service.create(name, config())
     return names
@@ -227,4 +280,5 @@ CONTROL_CASES: Final[Sequence[ControlCase]] = (
         key="control-idle-planned", title="idle planned connectors", measured=_idle_planned
     ),
     ControlCase(key="control-idle-polled", title="idle polled connectors", measured=_idle_polled),
+    ControlCase(key="control-sizes", title="workers of different sizes", measured=_sizes),
 )

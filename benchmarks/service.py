@@ -18,7 +18,7 @@ import httpx
 
 from benchmarks.contender import ROOT, BenchmarkError, end_all, tail
 from benchmarks.headrace_worker import STRING
-from benchmarks.process_tree import PAGE_BYTES, TICKS_PER_SECOND, read_tree
+from benchmarks.process_tree import PAGE_BYTES, TICKS_PER_SECOND, read_tree, shared_bytes
 from headrace.pids import Stat, read_stat
 
 _LOOK_SECONDS: Final = 0.01
@@ -121,6 +121,12 @@ class Service:
     def rss_bytes(self) -> int:
         """The memory of all processes; what they share counts for each."""
         return sum(each.rss_pages for each in self._stats()) * PAGE_BYTES
+
+    def own_bytes(self) -> Mapping[int, int]:
+        """The memory of each process; of what some share, each has its part."""
+        return {
+            each.pid: each.rss_pages * PAGE_BYTES - shared_bytes(each.pid) for each in self._stats()
+        }
 
     def until(self, condition: Callable[[], bool], *, seconds: float, what: str) -> None:
         """Return when *condition* is true; raises BenchmarkError, with the log's end, when it does not become true."""

@@ -1,7 +1,8 @@
-"""Java's key and trust stores: detects their form, reads PKCS12 stores as PEM, and loads their keys for TLS."""
+"""Java's key and trust stores: detects their form, reads PKCS12 stores as PEM, and loads their keys for TLS; makes new certificates."""
 
 from __future__ import annotations
 
+import datetime as dt
 import ssl
 import tempfile
 from typing import TYPE_CHECKING, Final, Literal
@@ -15,6 +16,7 @@ _PEM_BEGINS: Final = b"-----BEGIN"
 _JKS_BEGINS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 # A PEM file may have comments before its first block.
 _SEEN_BYTES: Final = 65_536
+_VALID_DAYS: Final = 36_500
 
 
 def form_of(content: bytes) -> Form:
@@ -51,11 +53,37 @@ def load_cert_chain(context: ssl.SSLContext, pem: bytes, password: str) -> None:
             ) from None
 
 
+def self_signed() -> bytes:
+    """A new key and a certificate for it in PEM, for peers who know that one certificate: no one else has a reason to trust it."""
+    # Imported here: few workers need it, and all would wait for it.
+    from cryptography import x509  # noqa: PLC0415
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "headrace")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        # Clocks differ, and workers run for years.
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=_VALID_DAYS))
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    pkcs8, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(pem, pkcs8, plain) + made.public_bytes(pem)
+
+
 class Pkcs12:
-    """An opened store. Raises ``ImportError`` without the extra ``pkcs12``, and ``ValueError`` if *password* does not open it."""
+    """An opened store. Raises ``ValueError`` if *password* does not open it."""
 
     def __init__(self, content: bytes, password: bytes | None) -> None:
-        # Imported here, because the library is optional.
+        # Imported here: few workers need it, and all would wait for it.
         from cryptography.hazmat.primitives.serialization import pkcs12  # noqa: PLC0415
 
         self._store: PKCS12KeyAndCertificates = pkcs12.load_pkcs12(content, password)

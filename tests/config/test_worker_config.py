@@ -102,6 +102,26 @@ def test_a_master_and_a_remote_exclude_each_other():
 
 
 @pytest.mark.parametrize(
+    ("listener", "protocol", "is_encrypted"),
+    [
+        ("127.0.0.1:0", None, False),
+        ("localhost:7070", None, False),
+        ("worker.example.org:7070", None, True),
+        ("10.0.0.8:7070", None, True),
+        ("10.0.0.8:7070", "PLAINTEXT", False),
+        ("127.0.0.1:0", "SSL", True),
+    ],
+)
+def test_what_others_could_read_is_encrypted(
+    listener: str, protocol: str | None, *, is_encrypted: bool
+):
+    """In the clear only by a setting, or where no one else is."""
+    given = {} if protocol is None else {"headrace_channel_security_protocol": protocol}
+
+    assert is_encrypted == _worker(headrace_channel_listener=listener, **given).encrypts_channel
+
+
+@pytest.mark.parametrize(
     ("place", "listener", "is_refused"),
     [
         ("spark://one:7077,two:7077", "127.0.0.1:0", True),

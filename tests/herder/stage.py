@@ -27,6 +27,7 @@ from headrace.observe.events import Event
 from headrace.offsets.connector_stores import OffsetsOwner
 from headrace.runtime.runs import RunWatcher
 from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.slot_versions import SlotVersions
 from headrace.storage.memory import MemoryConfigStore, MemoryStatusStore, MemoryTopicStore
 from headrace.storage.protocols import (
     ConfigStore,
@@ -295,6 +296,7 @@ class Stage:
     masks_passwords: bool = False
     look_seconds: float = 60.0
     offset_stores: OpenedStores = field(default_factory=OpenedStores)
+    versions: SlotVersions = field(default_factory=SlotVersions)
 
     def __post_init__(self) -> None:
         self.changes = FakeChanges(self)
@@ -359,7 +361,11 @@ class Stage:
         self.kafka.wait()
         if self.kafka_fails:
             raise self.kafka_fails
-        services: Any = SimpleNamespace(emit=self.told.append, offsets=self.offset_stores.stores)
+        services: Any = SimpleNamespace(
+            emit=self.told.append,
+            offsets=self.offset_stores.stores,
+            channel=SimpleNamespace(versions=self.versions),
+        )
         return KafkaServices(services=services, changes=self.changes, cluster_id="k")
 
     def _new_run(self, spec: RunSpec, _: Services, watcher: RunWatcher) -> FakeRun:

@@ -477,6 +477,37 @@ def test_tasks_are_not_stored_as_those_of_a_configuration_that_they_were_not_mad
         until(lambda: len(stage.configs.task_configs("c")) == 8)
 
 
+def test_a_member_that_does_not_lead_asks_for_a_rebalance_when_connectors_come_or_go() -> None:
+    """Until its next heartbeat it would not hear of the one that the leader asks for, and all would wait for it."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    answer = Assignment(
+        leader="other",
+        leader_url="http://other/",
+        config_offset=member.storage.config_offset,
+        leader_understands_leaving=True,
+    )
+    member.membership.joins.append(Joined(1, ME, "sessioned", encoded_assignment(answer)))
+    with member.started():
+        until(lambda: member.storage.turns > 1)
+        assert 0 == member.membership.requested
+
+        stored(member.stage, "d")
+        member.storage.config_offset += 1
+        until(lambda: member.membership.requested)
+        assert member.role is not None
+        # It has said how far it has read.
+        member.role.protocols()
+        turns = member.storage.turns
+        member.storage.config_offset += 1
+        until(lambda: member.storage.turns > turns + 1)
+        assert 1 == member.membership.requested
+
+        member.stage.configs.delete_connector("c")
+        member.storage.config_offset += 1
+        until(lambda: member.membership.requested == 2)
+
+
 def test_a_worker_with_other_topics_is_refused() -> None:
     """It would run connectors that it does not know, or read again what others have read."""
     member = Member(Stage())
@@ -618,8 +649,8 @@ def test_a_worker_speaks_the_protocols_up_to_its_own() -> None:
 
 def mixed(**settings: object) -> Member:
     """A worker that may be in a group with workers of Kafka Connect."""
-    # No one plays the leader when it ends.
-    return Member(Stage(), settings={"is_mixed": True, "hand_over": 0.2, **settings})
+    # No one takes anything over when the test ends.
+    return Member(Stage(), settings={"is_mixed": True, "hand_over": 0.5, **settings})
 
 
 def test_what_a_leader_of_kafka_connect_gives_in_part_is_failed() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from doubles.puppets import PLANNED
+from headrace import __version__
 from headrace.config.client_settings import ConnectorOffsetsGroup
 from headrace.config.providers import Resolution
 from headrace.connect.errors import RetriableError
@@ -505,6 +506,21 @@ def test_before_kafka_is_there_requests_are_answered_and_nothing_runs() -> None:
         until(lambda: stage.states() == ALL_RUN)
         assert Health.HEALTHY is herder.health().status
         assert "k" == herder.server().kafka_cluster_id
+
+
+def test_slots_of_another_version_make_the_worker_unhealthy() -> None:
+    """With the same sentence as the states of their tasks, until they have the right one."""
+    stage = Stage()
+    with stage.herder() as herder:
+        until(lambda: Health.HEALTHY is herder.health().status)
+        refusal = stage.versions.refusal("there", "0.0.1")
+        health = herder.health()
+
+        assert Health.UNHEALTHY is health.status
+        assert refusal is not None
+        assert health.message.endswith(refusal)
+        stage.versions.refusal("there", __version__)
+        assert Health.HEALTHY is herder.health().status
 
 
 def test_kafka_that_never_comes_is_reported_to_those_who_wait() -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
-from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import Sender
+from headrace.kafka.wire.cluster import Cluster
+from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
 
 pytestmark = pytest.mark.broker
 
@@ -68,17 +68,17 @@ def test_an_empty_topic_ends_at_once(log: CompactedLog, seen: list[LogRecord]) -
     assert [] == seen
 
 
-def test_a_consumer_that_delivers_nothing_is_replaced(
+def test_connections_that_deliver_nothing_are_replaced(
     bootstrap: str,
     compacted_topic: str,
     seen: list[LogRecord],
     log_sender: Callable[[str], Sender],
 ) -> None:
     """Within a request's time, by one that goes on where the first one was, with nothing twice."""
-    opened = list[Consumer]()
+    opened = list[Fetcher]()
 
-    def remembered(settings: dict[str, Any]) -> Consumer:
-        opened.append(Consumer(settings))
+    def remembered(cluster: Cluster, ranges: list[FetchRange], settings: FetchSettings) -> Fetcher:
+        opened.append(Fetcher(cluster, ranges, settings))
         return opened[-1]
 
     def write(entries: Sequence[tuple[bytes, bytes]], sender: Sender) -> None:
@@ -86,11 +86,11 @@ def test_a_consumer_that_delivers_nothing_is_replaced(
         sender.commit()
 
     config = client_config({"bootstrap.servers": bootstrap})
-    reading = CompactedLog(compacted_topic, config, on_record=seen.append, consumer=remembered)
+    reading = CompactedLog(compacted_topic, config, on_record=seen.append, fetcher=remembered)
     try:
         write(ENTRIES[:4], log_sender("one"))
         reading.read_to_end(Deadline.after(10))
-        opened[0].pause(opened[0].assignment())
+        opened[0].remove(list(opened[0].positions))
         write(ENTRIES[4:], log_sender("two"))
 
         reading.read_to_end(Deadline.after(10))
@@ -99,79 +99,6 @@ def test_a_consumer_that_delivers_nothing_is_replaced(
 
     assert [key for key, _ in ENTRIES] == keys(seen)
     assert 2 == len(opened)
-
-
-def test_no_right_to_a_group_is_needed(
-    compacted_topic: str,
-    bootstrap: str,
-    seen: list[LogRecord],
-    log_sender: Callable[[str], Sender],
-) -> None:
-    """The client asks for its group's coordinator, and may be refused while it reads."""
-
-    class Refused:
-        """A consumer that first delivers the refusal."""
-
-        def __init__(self, settings: dict[str, Any]) -> None:
-            self._consumer = Consumer(settings)
-            self._refusals = [KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)]
-
-        def poll(self, timeout: float) -> Message | None:
-            """The refusal, and then what there is."""
-            if self._refusals:
-                return Message(topic=compacted_topic, error=self._refusals.pop())
-            return self._consumer.poll(timeout)
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(self._consumer, name)
-
-    sender = log_sender("one")
-    sender.send_offsets(compacted_topic, ENTRIES)
-    sender.commit()
-    config = client_config({"bootstrap.servers": bootstrap})
-    made: Any = Refused
-    reading = CompactedLog(compacted_topic, config, on_record=seen.append, consumer=made)
-    try:
-        reading.read_to_end(Deadline.after(10))
-    finally:
-        reading.close()
-
-    assert [key for key, _ in ENTRIES] == keys(seen)
-
-
-def test_a_consumer_that_cannot_be_replaced_leaves_the_one_there_is(
-    bootstrap: str,
-    compacted_topic: str,
-    seen: list[LogRecord],
-    log_sender: Callable[[str], Sender],
-) -> None:
-    """What was late is told first; the refusal of a new consumer is the next call's, as the first one's is."""
-    refusals = list[KafkaException]()
-
-    def refused(settings: dict[str, Any]) -> Consumer:
-        if refusals:
-            raise refusals[0]
-        return Consumer(settings)
-
-    sender = log_sender("one")
-    sender.send_offsets(compacted_topic, ENTRIES)
-    sender.flush()
-    config = client_config({"bootstrap.servers": bootstrap})
-    reading = CompactedLog(compacted_topic, config, on_record=seen.append, consumer=refused)
-    try:
-        refusals.append(KafkaException(KafkaError(KafkaError._INVALID_ARG, "ssl.ca.location")))
-        with pytest.raises(RetriableError, match=compacted_topic):
-            reading.read_to_end(Deadline.after(1))
-        with pytest.raises(ConfigError, match=r"ssl\.ca\.location"):
-            reading.read_to_end(Deadline.after(1))
-        refusals.clear()
-        sender.commit()
-
-        reading.read_to_end(Deadline.after(10))
-    finally:
-        reading.close()
-
-    assert [key for key, _ in ENTRIES] == keys(seen)
 
 
 def test_a_control_marker_at_the_end_does_not_hang(

@@ -8,15 +8,18 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Self
 
 import pytest
 
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
+from headrace.listener_tls import TlsKeys
 from headrace.observe.log_format import LogForm
 from headrace.offsets.target import DriverStore
 from headrace.pids import identity_of
-from headrace.runtime.channel_server import Channel
+from headrace.runtime.channel_server import Channel, ChannelTls
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.task.channel import ChannelClient, ChannelOffsets, Lease
 from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice
@@ -36,10 +39,23 @@ def stored() -> Entries:
     return []
 
 
+@pytest.fixture(scope="module")
+def certified() -> ChannelTls:
+    """A certificate of the driver's own."""
+    context, fingerprint = TlsKeys(props={}).pinned_context()
+    return ChannelTls(context=context, fingerprint=fingerprint)
+
+
+@pytest.fixture(params=["PLAINTEXT", "SSL"])
+def tls(request: pytest.FixtureRequest, certified: ChannelTls) -> ChannelTls | None:
+    """Everything is the same with and without."""
+    return certified if request.param == "SSL" else None
+
+
 @pytest.fixture
-def channel(stored: Entries) -> Iterator[Channel]:
+def channel(stored: Entries, tls: ChannelTls | None) -> Iterator[Channel]:
     """A listening channel."""
-    channel = Channel(stored.extend)
+    channel = Channel(stored.extend, tls=tls)
     yield channel
     channel.close()
 
@@ -152,8 +168,9 @@ def test_a_slot_of_another_version_gets_no_work(ticket: SlotTicket, batch: Micro
     with ChannelClient(ticket) as client:
         answer = claim(client, version="0.0.0")
 
-    assert "install the same version" in str(answer["reason"])
+    assert "install headrace" in str(answer["reason"])
     assert not batch.slots[0].claimed
+    assert [(0, answer["reason"])] == batch.refused()
 
 
 def test_whoever_does_not_know_the_secret_is_not_answered(ticket: SlotTicket) -> None:
@@ -179,7 +196,7 @@ def test_a_server_that_does_not_know_the_secret_is_not_believed(ticket: SlotTick
 def test_a_listener_that_others_reach_is_warned_of(
     host: str, warned: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once, with what can be read there: nothing on the channel is encrypted."""
+    """Once, with what can be read there, if nothing on the channel is encrypted."""
     Channel(lambda _: None, address=(host, 0)).close()
 
     notices = [each for each in caplog.messages if "not encrypted" in each and host in each]
@@ -247,9 +264,9 @@ QUIET_SECONDS = 0.1
 
 
 @pytest.fixture
-def quick_to_close() -> Iterator[Channel]:
+def quick_to_close(tls: ChannelTls | None) -> Iterator[Channel]:
     """A channel that looks at a quiet connection soon."""
-    channel = Channel(lambda _: None, quiet_seconds=QUIET_SECONDS)
+    channel = Channel(lambda _: None, tls=tls, quiet_seconds=QUIET_SECONDS)
     yield channel
     channel.close()
 
@@ -338,3 +355,125 @@ def test_a_claim_is_never_repeated(ticket: SlotTicket, batch: MicroBatch) -> Non
             claim(client)
 
     assert not batch.slots[0].claimed
+
+
+def test_with_a_certificate_nothing_can_be_read_on_the_way(
+    certified: ChannelTls, batch: MicroBatch
+) -> None:
+    """The work has passwords; a slot sees the same."""
+    seen = dict[bool, bytes]()
+    for tls in (None, certified):
+        channel = Channel(lambda _: None, tls=tls)
+        ticket = channel.open(batch)[0]
+        with Tap(ticket.port) as tap:
+            with ChannelClient(dataclasses.replace(ticket, port=tap.port)) as client:
+                client.ask("offsets", partitions=[dict(FILE)])
+            seen[tls is not None] = tap.read()
+        channel.close()
+
+    assert b'"filename"' in seen[False]
+    assert len(seen[True]) > len(seen[False])
+    assert b"filename" not in seen[True]
+    assert b"position" not in seen[True]
+
+
+def test_another_certificate_is_refused_before_anything_is_sent(
+    certified: ChannelTls, batch: MicroBatch
+) -> None:
+    """Whoever answers there may even know the secret."""
+    channel = Channel(lambda _: None, tls=certified)
+    ticket = channel.open(batch)[0]
+    other = dataclasses.replace(ticket, fingerprint=bytes(32))
+    with ChannelClient(other) as client, pytest.raises(RetriableError) as refused:
+        claim(client)
+    with ChannelClient(ticket) as client:
+        granted = claim(client)["granted"]
+    channel.close()
+
+    assert bytes(32).hex() in str(refused.value)
+    assert certified.fingerprint.hex() in str(refused.value)
+    assert "Nothing was sent to it" in str(refused.value)
+    assert granted
+
+
+def test_a_slot_does_not_go_on_without_tls(certified: ChannelTls, batch: MicroBatch) -> None:
+    """A listener without a certificate is not the driver's."""
+    channel = Channel(lambda _: None)
+    ticket = dataclasses.replace(channel.open(batch)[0], fingerprint=certified.fingerprint)
+    with ChannelClient(ticket) as client, pytest.raises(RetriableError, match="did not answer"):
+        claim(client)
+    channel.close()
+
+    assert not batch.slots[0].claimed
+
+
+def test_a_driver_does_not_answer_without_tls(certified: ChannelTls, batch: MicroBatch) -> None:
+    """Nor does it keep a connection on which nothing comes."""
+    before = connections()
+    channel = Channel(lambda _: None, tls=certified, quiet_seconds=QUIET_SECONDS)
+    ticket = dataclasses.replace(channel.open(batch)[0], fingerprint=None)
+    with ChannelClient(ticket) as client, pytest.raises(RetriableError, match="did not answer"):
+        claim(client)
+    with socket.create_connection((ticket.host, ticket.port)):
+        until(lambda: connections() == before)
+    channel.close()
+
+    assert not batch.slots[0].claimed
+
+
+def test_a_large_answer_and_many_small_ones_pass_tls(
+    certified: ChannelTls, batch: MicroBatch
+) -> None:
+    """A plan of many splits is longer than a record of TLS, and one may hold several messages."""
+    channel = Channel(lambda _: None, tls=certified, quiet_seconds=5.0)
+    missing = [SourcePartition(filename=f"{number:0200}") for number in range(20_000)]
+    with ChannelClient(channel.open(batch)[0]) as client:
+        found = ChannelOffsets(client).offsets(missing)
+        for _ in range(50):
+            assert client.ask("valid")["valid"]
+    channel.close()
+
+    assert dict.fromkeys(missing) == found
+
+
+class Tap:
+    """Passes what comes to *port* on, and keeps a copy."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._passed = list[bytes]()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of the port."""
+        self._server.close()
+
+    def read(self) -> bytes:
+        """All that has passed, once the connection has ended."""
+        self._thread.join(20)
+        return b"".join(self._passed)
+
+    def _run(self) -> None:
+        near, _ = self._server.accept()
+        far = socket.create_connection(("127.0.0.1", self._port))
+        back = threading.Thread(target=self._pass_on, args=(far, near))
+        back.start()
+        self._pass_on(near, far)
+        back.join()
+        near.close()
+        far.close()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        while some := source.recv(1 << 16):
+            self._passed.append(some)
+            target.sendall(some)
+        # The other side may have ended before.
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_WR)

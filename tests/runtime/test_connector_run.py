@@ -32,7 +32,7 @@ from headrace.observe.events import (
     Waiting,
 )
 from headrace.runtime.connector_run import ConnectorRun
-from headrace.runtime.engine import Capacity
+from headrace.runtime.engine import Capacity, OtherVersionError
 from headrace.runtime.services import RunSpec, Timing
 from headrace.storage.protocols import TaskCount
 from headrace.task.channel import ChannelClient
@@ -210,22 +210,81 @@ def test_offsets_whose_commit_failed_are_fenced_before_they_are_read(desks: list
     assert [fenced, fenced, "committed"] == desk.done
 
 
-def test_a_slot_of_another_version_fails_the_connector_with_a_sentence(desks: list[Desk]) -> None:
-    """Planning again would not help, and the executors' logs are far away."""
-    desk = Desk(lambda *_: None, work_for(99))
+class OldEngine(FakeEngine):
+    """Slots there have another version, until a test installs the right one."""
+
+    version = "0.0.1"
+
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
+        """Claim as such a slot does, and as others from then on."""
+        if self.version == __version__:
+            super().run(tickets)
+            return
+        for ticket in tickets:
+            with ChannelClient(ticket) as client:
+                client.ask("claim", pid=1, host="there", version=self.version)
+
+
+def test_slots_of_another_version_are_waited_for(desks: list[Desk]) -> None:
+    """In a rolling upgrade they will have the right one: the connector goes on then, and nothing has failed."""
+    desk = Desk(lambda *_: FINISHED, work_for(99), once=False)
+    desks.append(desk)
+    desk.engine = old = OldEngine(desk.plays)
+    run = desk.start()
+    until(lambda: 1 < len(desk.heard(Replanned)))
+    waiting, problem = desk.statuses.statuses("c")[0], desk.channel.versions.problem
+    old.version = __version__
+    until(lambda: "RUNNING" == desk.statuses.statuses("c")[0].state)
+    begun, problem_then = desk.statuses.statuses("c")[0], desk.channel.versions.problem
+    until(lambda: any(each.slots for each in desk.heard(MicroBatchStarted)))  # type: ignore[attr-defined]
+    run.ask_to_stop()
+    assert run.join(20.0)
+
+    assert "UNASSIGNED" == waiting.state
+    assert "Tasks on there have headrace 0.0.1" in str(waiting.trace)
+    assert problem == waiting.trace
+    assert begun.trace is None
+    # What was refused there is remembered; the slots that begin are elsewhere.
+    assert problem_then == problem
+    assert run.failure is None
+    assert not desk.heard(TaskFailed)
+
+
+def test_slots_that_could_not_even_ask_are_waited_for(desks: list[Desk]) -> None:
+    """Another version may know no channel, or another one: the engine says so at the end of the job."""
+    desk = Desk(lambda *_: FINISHED, work_for(99), once=False)
     desks.append(desk)
 
-    class OldEngine(FakeEngine):
+    class MuteEngine(OldEngine):
         def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
-            for ticket in tickets:
-                with ChannelClient(ticket) as client:
-                    client.ask("claim", pid=1, host="there", version="0.0.1")
+            if self.version != __version__:
+                raise OtherVersionError({0: ("there", self.version)})
+            super().run(tickets)
 
+    desk.engine = old = MuteEngine(desk.plays)
+    run = desk.start()
+    until(lambda: 1 < len(desk.heard(Replanned)))
+    waiting, problem = desk.statuses.statuses("c")[0], desk.channel.versions.problem
+    old.version = __version__
+    until(lambda: "RUNNING" == desk.statuses.statuses("c")[0].state)
+    run.ask_to_stop()
+    assert run.join(20.0)
+
+    assert "UNASSIGNED" == waiting.state
+    assert "Tasks on there have headrace 0.0.1" in str(waiting.trace)
+    assert problem == waiting.trace
+    assert run.failure is None
+
+
+def test_a_run_that_is_to_end_fails_where_slots_have_another_version(desks: list[Desk]) -> None:
+    """No one asks for its health, and the executors' logs are far away."""
+    desk = Desk(lambda *_: None, work_for(99))
+    desks.append(desk)
     desk.engine = OldEngine(desk.plays)
     run = desk.run()
 
-    assert "slot on there runs headrace 0.0.1" in str(run.failure)
-    assert "install the same version on the executors" in str(run.failure)
+    assert "Tasks on there have headrace 0.0.1" in str(run.failure)
+    assert f"install headrace {__version__} there" in str(run.failure)
 
 
 def test_a_failed_task_ends_the_connector_and_both_are_told(desks: list[Desk]) -> None:

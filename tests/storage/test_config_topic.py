@@ -124,6 +124,85 @@ def test_tasks_of_which_one_is_missing_are_none() -> None:
     assert (False, tuple(TASKS)) == (topic.records("c").is_inconsistent, topic.records("c").tasks)
 
 
+def test_a_topic_is_replayed_to_its_last_committed_records() -> None:
+    """A later configuration counts, a later task does not before its commit; counts are kept, also of what is no connector."""
+    topic = topic_of(
+        ("tasks-fencing-c", {"task-count": 6}),
+        ("connector-c", properties(v="1")),
+        ("task-c-0", properties(x="0")),
+        ("task-c-1", properties(x="1")),
+        ("connector-c", properties(v="2")),
+        ("commit-c", {"tasks": 2}),
+        ("tasks-fencing-d", {"task-count": 9}),
+        ("connector-c", properties(v="3")),
+        ("task-c-0", properties(x="later")),
+    )
+
+    assert {"c": StoredConnector(name="c", config={"v": "3"})} == topic.connectors()
+    found = topic.records("c")
+    assert ({"x": "0"}, {"x": "1"}) == found.tasks
+    assert ({"v": "2"}, False) == (found.applied, found.is_inconsistent)
+    assert TaskCount(slots=6) == found.count
+    assert TaskCount(slots=9) == topic.records("d").count
+
+
+@pytest.mark.parametrize("had", [0, 2])
+def test_a_connector_may_have_no_tasks(had: int) -> None:
+    """Those that it had are gone, and nothing is missing; what was not committed with them does not come back."""
+    topic = topic_of(("connector-c", properties()))
+    for key, value in task_entries("c", TASKS[:had]):
+        topic.apply(key, value)
+    topic.apply(b"task-c-0", b'{"properties":{"x":"later"}}')
+    topic.apply(b"commit-c", b'{"tasks":0}')
+    assert (False, ()) == (topic.records("c").is_inconsistent, topic.records("c").tasks)
+
+    topic.apply(b"commit-c", b'{"tasks":1}')
+    assert (True, ()) == (topic.records("c").is_inconsistent, topic.records("c").tasks)
+
+
+def test_tasks_of_a_set_that_was_not_complete_do_not_complete_another_one() -> None:
+    """Each commit needs its own; a smaller set that is complete puts an end to it."""
+    topic = topic_of(
+        ("connector-c", properties()),
+        ("task-c-1", properties(x="1")),
+        ("commit-c", {"tasks": 2}),
+        ("task-c-0", properties(x="0")),
+        ("commit-c", {"tasks": 2}),
+    )
+    assert (True, None) == (topic.records("c").is_inconsistent, topic.records("c").applied)
+
+    for key, value in task_entries("c", TASKS[:1]):
+        topic.apply(key, value)
+    assert (False, (TASKS[0],)) == (topic.records("c").is_inconsistent, topic.records("c").tasks)
+
+
+def test_tasks_of_a_deleted_connector_are_not_those_of_the_next_one_of_its_name() -> None:
+    """Neither those in force nor those that wait for their commit, which may come after the deletion."""
+    topic = topic_of(("connector-c", properties()))
+    for key, value in task_entries("c", TASKS):
+        topic.apply(key, value)
+    topic.apply(b"task-c-0", b'{"properties":{"x":"later"}}')
+    topic.apply(*connector_entry("c", None))
+    assert () == topic.records("c").tasks
+    topic.apply(*connector_entry("c", {}))
+    topic.apply(b"commit-c", b'{"tasks":1}')
+
+    assert (True, ()) == (topic.records("c").is_inconsistent, topic.records("c").tasks)
+
+
+def test_a_target_state_may_come_before_its_connector() -> None:
+    """As it does when a connector is created as stopped; alone it makes none."""
+    topic = topic_of(
+        ("connector-c", properties()),
+        ("target-state-c", {"state": "PAUSED"}),
+        ("target-state-d", {"state": "PAUSED", "state.v2": "STOPPED"}),
+    )
+    assert {"c"} == topic.connectors().keys()
+
+    topic.apply(*connector_entry("d", {}))
+    assert StoredConnector(name="d", config={}, target_state="STOPPED") == topic.connector("d")
+
+
 def test_a_commit_without_its_connector_is_passed_over() -> None:
     """What is left of a deleted connector does not come back with another of its name (KAFKA-16838)."""
     topic = topic_of(

@@ -280,6 +280,25 @@ def test_a_writer_that_was_replaced_writes_nothing(
     assert [begun] == list(new.changes.open_intents())
 
 
+def test_a_leader_that_was_fenced_may_be_asked_again(
+    open_storage: Callable[..., KafkaStorage],
+) -> None:
+    """Another worker thought that it led, for a moment; what it wrote is seen before anything else is written."""
+    leader, other = open_storage(), open_storage()
+    leader.configs.put_connector(StoredConnector(name="c", config={"a": "1"}))
+    other.configs.put_target_state("c", "PAUSED")
+    changed = StoredConnector(name="c", config={"a": "2"}, target_state="PAUSED")
+    with pytest.raises(FencedError):
+        leader.configs.put_connector(changed)
+
+    leader.configs.put_connector(changed)
+    assert changed == leader.configs.connector("c")
+    with pytest.raises(FencedError):
+        other.configs.delete_connector("c")
+    other.refresh()
+    assert changed == other.configs.connector("c")
+
+
 def test_a_record_that_cannot_be_read_is_logged_and_passed_over(
     bootstrap: str, storage: KafkaStorage, names: StorageTopics, caplog: pytest.LogCaptureFixture
 ) -> None:

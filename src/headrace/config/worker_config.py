@@ -211,6 +211,14 @@ class WorkerSettings(Config):
         valid=listener,
         doc="Where the worker listens for its tasks, as host:port; port 0 takes a free one.",
     )
+    channel_security_protocol: str | None = setting(
+        "headrace.channel.security.protocol",
+        default=None,
+        importance="low",
+        one_of=("SSL", "PLAINTEXT"),
+        doc="Whether what the worker and its tasks send each other, with connectors' passwords, is encrypted. By default it is "
+        "SSL, unless headrace.channel.listener is on the loopback interface, which other machines cannot reach.",
+    )
     start_deadline_ms: int = setting(
         "headrace.start.deadline.ms",
         default=60_000,
@@ -374,6 +382,13 @@ class WorkerConfig(WorkerSettings):
                     "a task that is cut off gives up before the broker does."
                 ),
             )
+
+    @property
+    def encrypts_channel(self) -> bool:
+        """Whether tasks reach the worker over TLS."""
+        if self.channel_security_protocol is None:
+            return not is_loopback(self.channel_listener.rpartition(":")[0])
+        return self.channel_security_protocol == "SSL"
 
     @property
     def exactly_once(self) -> bool:

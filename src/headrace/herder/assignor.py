@@ -11,6 +11,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from math import lcm
 from typing import Final, NamedTuple
 
@@ -109,11 +110,14 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
     No connector is given to a member while another has it.
     """
     members, configured = rebalance.members, rebalance.configured
-    owners = Counter(name for member in members.values() for name in member.owned)
+    owners = Counter(chain.from_iterable(member.owned for member in members.values()))
     before = _previously_assigned(memory, rebalance)
     back = {each.url for each in members.values() if each.takes}
     # Connectors that are gone, and those that two members have after one was thought to be dead.
-    unwanted = {name for name, count in owners.items() if count > 1 or name not in configured}
+    unwanted = owners.keys() - configured.keys()
+    unwanted |= {name for name, count in owners.items() if count > 1}
+    least = min((each.slots for each in members.values()), default=0)
+    large = {name for name, load in configured.items() if not load.fits(least)}
     # Who leaves goes on until someone who arrives can take over.
     may_leave = bool(back) or not any(
         each.takes_nothing and not each.leaving for each in members.values()
@@ -123,15 +127,15 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
         if member.leaving and may_leave
         else frozenset(
             name
-            for name in member.owned
+            for name in member.owned & (unwanted | large)
             if name in unwanted or not configured[name].fits(member.slots)
         )
         for each, member in members.items()
     }
     lost = frozenset(
         name
-        for name, url in before.items()
-        if name in configured and name not in owners and url not in back
+        for name in before.keys() & configured.keys() - owners.keys()
+        if before[name] not in back
     )
     scheduled = _scheduled(memory, rebalance, lost)
     waiting = lost if scheduled is not None else frozenset[str]()

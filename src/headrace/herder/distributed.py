@@ -46,6 +46,7 @@ from headrace.storage.protocols import StoredConnector
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 _LOOK_SECONDS: Final = 0.2
+_ALIVE_SECONDS: Final = 1.0
 _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
@@ -65,6 +66,7 @@ class _Due:
         self.refresh = now + _REFRESH_SECONDS
         self.settle = now + _SETTLE_SECONDS
         self.arrival = now
+        self.alive = now
 
 
 class Distributed:
@@ -423,6 +425,9 @@ class Distributed:
             self._membership.request_join()
         if self._membership.needs_join:
             self._join()
+        if self._is_closed and not self._role.owned:
+            # What it had waits for it to leave.
+            return
         self._rest(_LOOK_SECONDS)
         # Last: whatever is wrong with the topics, the group is not left for it.
         self._follow()
@@ -450,6 +455,7 @@ class Distributed:
                 self._membership.request_join()
             self._is_leading = self._is_leading and self._role.leads
             if self._is_in_force(assignment):
+                self._role.note_divided()
                 self._apply()
                 self._note_rebalance(joined, self._kafka.services.emit)
         except BaseException:
@@ -696,7 +702,7 @@ class Distributed:
             self._config_offset = storage.config_offset
             self._parts.queue.post(self._compare)
             self._role.as_leader.learn_classes()
-            if self._role.leads and self._role.as_leader.must_divide_again():
+            if self._role.must_divide_again():
                 self._membership.request_join()
         if self._is_leading:
             self._peers.renew_key()
@@ -772,7 +778,8 @@ class Distributed:
 
     def _stay_alive(self) -> None:
         """Only while the herder's thread answers: a worker that is stuck is to lose its membership."""
-        if self._heard is None or self._heard.done():
+        if self._clock() >= self._due.alive and (self._heard is None or self._heard.done()):
+            self._due.alive = self._clock() + _ALIVE_SECONDS
             self._membership.keep_alive()
             self._heard = self._parts.queue.submit(None, lambda: None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from headrace.config.connector_config import CONNECTOR_CLASS
@@ -62,15 +62,27 @@ class _Division:
 
 
 class GroupLeader:
-    """Divides the work whenever this worker leads, on the membership's thread. What it knows since is read by any thread."""
+    """Divides the work whenever this worker leads, on the membership's thread. What it knows since is read by any thread.
 
-    def __init__(self, local: LocalServices, settings: GroupSettings, clock: Clock) -> None:
+    *read_to* says how far the config topic has been read.
+    """
+
+    def __init__(
+        self,
+        local: LocalServices,
+        settings: GroupSettings,
+        clock: Clock,
+        read_to: Callable[[], int],
+    ) -> None:
         self._local = local
+        self._read_to = read_to
         self._settings = settings
         self._clock = clock
         self._memory = AssignorMemory()
         self._pieces_memory = PieceMemory()
         self._polled: dict[str, bool] = {}
+        # With the offset up to which the config topic had been read.
+        self._loads: tuple[int | None, Mapping[str, ConnectorLoad]] = (None, {})
         self._divided = frozenset[Piece]()
         self._is_by_task = False
         self.strangers: Sequence[str] = ()
@@ -91,11 +103,11 @@ class GroupLeader:
 
         In a mixed group, tasks as well.
         """
-        stored = self._local.configs.connectors()
+        configured = self.configured()
         if self._is_by_task:
-            return self._configured_pieces(stored) != self._divided
-        return frozenset((name, ITSELF) for name in stored) != self._divided or any(
-            name in stored and not self._load(stored[name]).fits(each.notes.slots)
+            return self._configured_pieces(configured) != self._divided
+        return frozenset((name, ITSELF) for name in configured) != self._divided or any(
+            name in configured and not configured[name].fits(each.notes.slots)
             for each in self.members
             if each.notes is not None
             for name in each.connectors
@@ -110,6 +122,17 @@ class GroupLeader:
                 # Of a class that is not here nothing is known, and it may be installed later.
                 if found is not None:
                     self._polled[name] = found
+                    self._loads = (None, {})
+
+    def configured(self) -> Mapping[str, ConnectorLoad]:
+        """What each connector needs. It is kept until the config topic has more: a group with many connectors waits for the answer."""
+        now = self._read_to()
+        read_to, loads = self._loads
+        if read_to != now:
+            stored = self._local.configs.connectors()
+            loads = {name: self._load(each) for name, each in stored.items()}
+            self._loads = now, loads
+        return loads
 
     def answers(self, round_: Round) -> Mapping[str, Assignment]:
         """What each member is given."""
@@ -153,8 +176,7 @@ class GroupLeader:
         return self._divided_among(said, round_)
 
     def _divided_among(self, said: Mapping[str, MemberMetadata], round_: Round) -> _Division:
-        stored = self._local.configs.connectors()
-        configured = {name: self._load(each) for name, each in stored.items()}
+        configured = self.configured()
         self._divided = frozenset((name, ITSELF) for name in configured)
         members = {
             each: _member(one, takes_nothing=one.notes is None) for each, one in said.items()
@@ -181,7 +203,7 @@ class GroupLeader:
 
     def _divided_by_task(self, said: Mapping[str, MemberMetadata], round_: Round) -> _Division:
         """As a leader of Kafka Connect would divide it, for members of both kinds."""
-        configured = self._configured_pieces(self._local.configs.connectors())
+        configured = self._configured_pieces(self.configured())
         self._divided = configured
         members = {each: _member(one, takes_nothing=False) for each, one in said.items()}
         takers = frozenset(each for each, member in members.items() if member.takes)

@@ -288,18 +288,32 @@ class _Reader:
         try:
             return self.bytes(length).decode()
         except UnicodeDecodeError as error:
-            raise GroupFormatError(f"a text is not UTF-8: {error}") from error
+            raise _not_utf8(error) from error
 
     def pieces(self) -> Pieces:
         found: dict[str, Sequence[int]] = {}
         # Most connectors have as many tasks as others.
         known: dict[bytes, Sequence[int]] = {}
-        for _ in range(self._count()):
-            connector, count = self.string(), self._count()
-            tasks = self.bytes(count * _INT.size)
-            if tasks not in known:
-                known[tasks] = struct.unpack(f">{count}i", tasks)
-            found[connector] = known[tasks]
+        count, data, at = self._count(), self._data, self._at
+        try:
+            # A group has tens of thousands of them, and its leader reads them while all wait.
+            for _ in range(count):
+                begin = at + _SHORT.size
+                end = begin + max(0, _SHORT.unpack_from(data, at)[0])
+                at = end + _INT.size
+                tasks_end = at + _INT.size * max(0, _INT.unpack_from(data, end)[0])
+                tasks = data[at:tasks_end]
+                if tasks not in known:
+                    known[tasks] = struct.unpack(f">{(tasks_end - at) // _INT.size}i", tasks)
+                found[data[begin:end].decode()] = known[tasks]
+                at = tasks_end
+        except struct.error as error:
+            raise _too_short(at - self._at, self._at, data) from error
+        except UnicodeDecodeError as error:
+            raise _not_utf8(error) from error
+        if at > len(data):
+            raise _too_short(at - self._at, self._at, data)
+        self._at = at
         return found
 
     def begins_own_block(self) -> bool:
@@ -323,3 +337,7 @@ class _Reader:
 
 def _too_short(length: int, at: int, data: bytes) -> GroupFormatError:
     return GroupFormatError(f"a field of {length} bytes begins at {at}, and there are {len(data)}")
+
+
+def _not_utf8(error: UnicodeDecodeError) -> GroupFormatError:
+    return GroupFormatError(f"a text is not UTF-8: {error}")

@@ -65,7 +65,8 @@ class WorkerRole:
         self._storage = storage
         self._clock = clock
         self._assignment: Assignment | None = None
-        self.as_leader = GroupLeader(parts.local, settings, clock)
+        self._names = frozenset[str]()
+        self.as_leader = GroupLeader(parts.local, settings, clock, lambda: storage().config_offset)
         """What this worker knows as the leader, of the last generation that it has led."""
         self.owned = frozenset[str]()
         """The connectors that this worker runs."""
@@ -212,11 +213,26 @@ class WorkerRole:
             raise TaskFailedError(sentence)
         raise RetriableError(sentence)
 
+    def note_divided(self) -> None:
+        """What was assigned is about all connectors that were read, unless this worker has read on since it joined."""
+        if self._storage().config_offset <= self.assignment.config_offset:
+            self._names = frozenset(self.as_leader.configured())
+
+    def must_divide_again(self) -> bool:
+        """Whether connectors have come or gone since the work was divided, or it has to be divided otherwise, as the leader knows.
+
+        Every member asks for the next rebalance, as in Kafka Connect: otherwise the others hear of it at their next heartbeat.
+        """
+        if self.leads:
+            return self.as_leader.must_divide_again()
+        return frozenset(self.as_leader.configured()) != self._names
+
     # -- asked by the membership ------------------------------------------------------------------------
 
     def protocols(self) -> Sequence[tuple[str, bytes]]:
         """What this worker runs, in each version that it speaks."""
         self._said_flags = self.flags
+        self._names = frozenset(self.as_leader.configured())
         offset = self._storage().config_offset
         if self._farewell is _Farewell.ASKED:
             # Never again, whatever becomes of this join.

@@ -250,7 +250,7 @@ class WorkerHerder:
                 return WorkerHealth(
                     status=Health.UNHEALTHY, message=_UNHEALTHY.format(self.stage() or "").strip()
                 )
-        problem = self._coordination.problem
+        problem = self._coordination.problem or self._problem_of_slots()
         if problem is not None:
             return WorkerHealth(status=Health.UNHEALTHY, message=_UNHEALTHY.format(problem))
         if self.is_open and self._coordination.is_arriving:
@@ -259,6 +259,10 @@ class WorkerHerder:
             return WorkerHealth(status=Health.HEALTHY, message=_READY)
         why = self.delay or self.stage() or ""
         return WorkerHealth(status=Health.STARTING, message=_STARTING.format(why).strip())
+
+    def _problem_of_slots(self) -> str | None:
+        kafka = self._kafka_readiness.peek()
+        return None if kafka is None else kafka.services.channel.versions.problem
 
     def stage(self) -> str | None:
         """The worker's current or last operation."""

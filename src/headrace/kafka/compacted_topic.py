@@ -1,28 +1,32 @@
-"""A compacted topic, read from its beginning and then followed, by one consumer without a group."""
+"""A compacted topic, read from its beginning and then followed."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka import Message as Consumed
+from typing import Final
+from uuid import UUID
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
-from headrace.kafka.client_config import ClientConfig, connection_settings
-from headrace.kafka.client_log import CLIENT_LOG
+from headrace.kafka.batches.decoding import decoded
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.errors import Context, is_retriable, translated
-from headrace.kafka.refused_settings import refused_settings
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import Cluster, IsolationLevel
+from headrace.kafka.wire.fetcher import LOST, FetchedRecords, Fetcher, FetchRange, FetchSettings
+from headrace.kafka.wire.settings import wire_settings
 
 _LOG = logging.getLogger(__name__)
-_STEP_SECONDS = 0.25
+_STEP_SECONDS: Final = 0.25
 # A broker that reports an end delivers what is before it well within this.
-_PATIENCE_SECONDS = 3.0
-_AT_ONCE = 10_000
+_PATIENCE_SECONDS: Final = 3.0
+# For a connection that was lost, while a topic is only followed.
+_CONNECT_SECONDS: Final = 0.5
+# How long a broker keeps a request for which it has nothing: a topic that is only followed costs one in this time.
+_WAIT_MS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +43,10 @@ class LogRecord:
 class CompactedLog:
     """Follows *topic* and hands every committed record to *on_record*, per partition in order; with *uncommitted*, the others, too.
 
-    If the consumer delivers nothing although the broker has more, as after a long freeze of the broker, it is
-    replaced by a new one that resumes at the same offsets. One thread owns it. Commits nothing. Partitions that
-    the topic gains are read from their beginning. *on_record* runs inside ``read_to_end``. *when_late* is a
-    sentence of advice for when the end is not reached in time. Raises
-    :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
+    If nothing arrives although the broker has more, as after a long freeze of the broker, the connections are replaced, and reading
+    resumes at the same offsets. One thread owns it. Partitions that the topic gains are read from their
+    beginning. *on_record* runs inside ``read_to_end`` and ``take_arrived``. *when_late* is a sentence of advice for when the end is
+    not reached in time. Raises :class:`~headrace.connect.errors.ConfigError` for settings that cannot be used.
     """
 
     def __init__(
@@ -54,18 +57,23 @@ class CompactedLog:
         on_record: Callable[[LogRecord], None],
         when_late: str = "",
         uncommitted: bool = False,
-        consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
+        fetcher: Callable[[Cluster, list[FetchRange], FetchSettings], Fetcher] = Fetcher,
     ) -> None:
         self._topic = topic
         self._on_record = on_record
         self._when_late = when_late
         self._reached: dict[int, int] = {}
+        self._topic_id: UUID | None = None
         self._admin = KafkaAdmin(config)
-        self._settings = config.settings
-        self._isolation = "read_uncommitted" if uncommitted else "read_committed"
-        self._make = consumer
-        self._consumer = self._opened()
-        self._is_doubtful = False
+        self._cluster = Cluster(wire_settings(config.settings))
+        self._settings = FetchSettings(
+            isolation=IsolationLevel.READ_UNCOMMITTED
+            if uncommitted
+            else IsolationLevel.READ_COMMITTED,
+            max_wait_ms=_WAIT_MS,
+        )
+        self._make = fetcher
+        self._fetcher: Fetcher | None = None
 
     @property
     def partitions(self) -> int:
@@ -79,126 +87,122 @@ class CompactedLog:
         reader gets is before the first of these, and may hide records committed after it. Raises
         :class:`~headrace.connect.errors.RetriableError` naming the topic when that end is not reached
         before *deadline*: usually another producer's transaction is open in the topic. The next call then
-        reads with a new consumer.
+        reads over new connections.
         """
-        if self._is_doubtful:
-            self._replace_consumer()
         ends = self._admin.end_offsets(self._topic, deadline)
         self._follow(ends, deadline)
+        self._connected(deadline)
         patience = _PATIENCE_SECONDS
         quiet = Deadline.after(patience, deadline.clock)
         while behind := self._behind(ends):
             if deadline.expired:
-                self._is_doubtful = True
+                self._disconnect()
                 raise self._late(behind, ends)
             reached = dict(self._reached)
-            self._consume(deadline)
+            self._take(self._connected(deadline), deadline)
             if reached != self._reached:
                 quiet = Deadline.after(patience, deadline.clock)
             elif quiet.expired:
                 _LOG.info(
-                    "No record of topic %r arrived for %.0f s, although its end was not reached; the consumer is replaced.",
+                    "No record of topic %r arrived for %.0f s, although its end was not reached; the connections are replaced.",
                     self._topic,
                     patience,
                 )
-                self._replace_consumer()
-                # The cause may be an open transaction, past which no consumer can read.
+                self._disconnect()
+                # The cause may be an open transaction, past which no one can read.
                 patience *= 2
                 quiet = Deadline.after(patience, deadline.clock)
 
     def take_arrived(self) -> None:
-        """Hand over what the client has received by now, without waiting; nothing before the first ``read_to_end``.
+        """Hand over what has been received by now, almost without waiting; nothing before the first ``read_to_end``.
 
-        Raises what ``read_to_end`` raises for a topic that is not the one that was read before.
+        A broker that is away is no error before the next ``read_to_end``. Raises what that raises for a topic that is not the one that
+        was read before.
         """
-        self._consume(Deadline.after(0))
+        if self._reached:
+            share = Deadline.after(_CONNECT_SECONDS)
+            fetcher = self._connected(share)
+            while self._take(fetcher, Deadline.after(0) if fetcher.is_settled else share):
+                pass
 
     def position(self, partition: int) -> int:
         """The offset after the last record of *partition* that was handed over; 0 before."""
         return self._reached.get(partition, 0)
 
     def close(self) -> None:
-        """Release the clients."""
-        self._consumer.close()
+        """Release the connections."""
+        self._disconnect()
+        self._cluster.close()
 
     def _follow(self, ends: dict[int, int], deadline: Deadline) -> None:
         added = sorted(ends.keys() - self._reached.keys())
         if added:
-            # The consumer would look them up by itself, which takes half a second.
             self._reached.update(self._admin.beginning_offsets(self._topic, added, deadline))
-            self._assign(self._consumer, added)
+            if self._fetcher is not None:
+                self._fetcher.add(self._ranges(added))
         for partition, end in ends.items():
             if end < self._reached[partition]:
                 raise self._recreated(f"partition {partition} ends at {end}, earlier than before")
 
-    def _opened(self) -> Consumer:
-        connection = connection_settings(self._settings)
-        try:
-            return self._make(
-                {
-                    **connection,
-                    **_READING,
-                    "isolation.level": self._isolation,
-                    "logger": CLIENT_LOG,
-                }
+    def _ranges(self, partitions: Iterable[int]) -> list[FetchRange]:
+        """*partitions*, from where they were read to."""
+        return [
+            FetchRange(
+                place=TopicPartition(self._topic, each),
+                start=self._reached[each],
+                topic_id=self._topic_id,
             )
-        except KafkaException as error:
-            raise refused_settings(error, self._settings) from error
+            for each in partitions
+        ]
 
-    def _assign(self, consumer: Consumer, partitions: Iterable[int]) -> None:
-        """Have *consumer* resume *partitions* where they were read to."""
-        consumer.incremental_assign(
-            [TopicPartition(self._topic, each, self._reached[each]) for each in partitions]
-        )
+    def _connected(self, deadline: Deadline) -> Fetcher:
+        if self._topic_id is None:
+            found = self._cluster.metadata([self._topic], deadline).topics[self._topic]
+            self._topic_id = found.topic_id
+        if self._fetcher is None:
+            self._fetcher = self._make(self._cluster, self._ranges(self._reached), self._settings)
+        return self._fetcher
 
-    def _replace_consumer(self) -> None:
-        """Resume with a new client, which has connections and queues of its own.
-
-        Raises as the constructor does, and then keeps the former one.
-        """
-        opened = self._opened()
-        try:
-            self._assign(opened, self._reached)
-        except BaseException:
-            opened.close()
-            raise
-        former, self._consumer = self._consumer, opened
-        self._is_doubtful = False
-        former.close()
+    def _disconnect(self) -> None:
+        fetcher, self._fetcher = self._fetcher, None
+        if fetcher is not None:
+            fetcher.close()
 
     def _behind(self, ends: dict[int, int]) -> list[int]:
         return [partition for partition, end in ends.items() if self._reached[partition] < end]
 
-    def _consume(self, deadline: Deadline) -> None:
-        # ``consume`` would wait for a full list, so only the first message is waited for.
-        first = self._consumer.poll(deadline.remaining(_STEP_SECONDS))
-        if first is None:
-            return
+    def _take(self, fetcher: Fetcher, deadline: Deadline) -> bool:
+        """Hand over what comes next, and return whether anything has; a record's error is raised after the others, which do not come again."""
         failures = list[ConnectError]()
-        for message in (first, *self._consumer.consume(_AT_ONCE, 0)):
-            try:
-                self._take(message)
-            except ConnectError as error:
-                # The later messages of this list will not be delivered again.
-                failures.append(error)
+        try:
+            answers = fetcher.poll(
+                Deadline.after(deadline.remaining(_STEP_SECONDS), deadline.clock)
+            )
+            for answer in answers:
+                failures += self._taken(answer)
+        except LOST as error:
+            self._disconnect()
+            raise self._recreated(str(error)) from error
+        except CorruptBatchError:
+            # What comes after it is not to be read as if it were not there.
+            self._disconnect()
+            raise
+        except RetriableError as error:
+            # Whether it lasts is for whoever waits for the end to say.
+            _LOG.debug("Topic %r is not read now: %s", self._topic, error)
+            return False
         if failures:
             raise failures[0]
+        return bool(answers)
 
-    def _take(self, message: Consumed) -> None:
-        error = message.error()
-        partition, offset = message.partition() or 0, message.offset() or 0
-        if error is None:
-            self._on_record(_record(message))
-            self._reached[partition] = offset + 1
-        elif error.name() == "_PARTITION_EOF":
-            # Aborted records and control markers are skipped silently; this event has the position after them.
-            self._reached[partition] = max(self._reached[partition], offset)
-        elif error.name() == _NO_GROUP:
-            return
-        elif error.name() in _LOST_PLACE:
-            raise self._recreated(error.str())
-        elif not is_retriable(error):
-            raise translated(error, Context(doing="reading", topic=self._topic))
+    def _taken(self, answer: FetchedRecords) -> Iterator[ConnectError]:
+        """Hand over the records of *answer*, and yield what is raised for them."""
+        for record in _records(answer):
+            try:
+                self._on_record(record)
+            except ConnectError as error:
+                yield error
+        self._reached[answer.place.partition] = answer.next_offset
 
     def _late(self, behind: list[int], ends: dict[int, int]) -> RetriableError:
         places = ", ".join(f"{one} at {self._reached[one]} of {ends[one]}" for one in behind[:5])
@@ -215,37 +219,18 @@ class CompactedLog:
         )
 
 
-def _record(message: Consumed) -> LogRecord:
-    return LogRecord(
-        partition=message.partition() or 0,
-        offset=message.offset() or 0,
-        key=message.key(),
-        value=message.value(),
-        timestamp=message.timestamp()[1],
-    )
-
-
-# The client looks for its group's coordinator, whatever for: nothing here needs the group, nor a right to it.
-_NO_GROUP = "GROUP_AUTHORIZATION_FAILED"
-
-_LOST_PLACE = (
-    "_AUTO_OFFSET_RESET",
-    "OFFSET_OUT_OF_RANGE",
-    "UNKNOWN_TOPIC_OR_PART",
-    "UNKNOWN_TOPIC_ID",
-)
-
-_READING: dict[str, str | int | bool] = {
-    "group.id": "headrace-log",
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    "enable.partition.eof": True,
-    "auto.offset.reset": "error",
-    "allow.auto.create.topics": False,
-    # How long fetching pauses when the local queue is full; the default of a second starves the reader.
-    "fetch.queue.backoff.ms": 5,
-    "fetch.wait.max.ms": 100,
-    # A client that has lost its only broker forgets it, and may not fetch its partitions until it refreshes its
-    # metadata by itself: after five minutes, unless set.
-    "topic.metadata.refresh.interval.ms": 5_000,
-}
+def _records(answer: FetchedRecords) -> Iterator[LogRecord]:
+    """The records of *answer* in their order; raises ``CorruptBatchError`` after those before a damaged batch."""
+    partition = answer.place.partition
+    for batch in decoded(
+        answer.data,
+        answer.headers,
+        place=answer.place,
+        start=answer.fetch_offset,
+        aborted=answer.aborted,
+    ):
+        columns = (batch[name].to_pylist() for name in ("offset", "key", "value", "timestamp"))
+        for offset, key, value, timestamp in zip(*columns, strict=True):
+            yield LogRecord(
+                partition=partition, offset=offset, key=key, value=value, timestamp=timestamp
+            )

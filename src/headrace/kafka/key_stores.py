@@ -82,11 +82,6 @@ def _certificates(location: str, password: str | None) -> str:
     content = _content(location)
     try:
         found = Pkcs12(content, password.encode() if password else None).certificates()
-    except ImportError:
-        raise ValueError(
-            "Reading a trust store in PKCS12 needs: pip install 'headrace[pkcs12]'. Or convert it: keytool -list "
-            f"-rfc -keystore {location} > {location}.pem, with ssl.truststore.type=PEM."
-        ) from None
     except ValueError:
         raise ValueError(
             f"The file {location!r} cannot be opened as PKCS12 with ssl.truststore.password."

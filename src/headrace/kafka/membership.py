@@ -39,7 +39,9 @@ from headrace.kafka.deadline import Clock
 from headrace.kafka.wire.settings import WireSettings
 
 _PROTOCOL_TYPE: Final = "connect"
-_TICK_SECONDS: Final = 0.25
+_TICK_SECONDS: Final = 0.5
+# How soon a join that waits is noticed, during which the library sends no heartbeats.
+_BEAT_SECONDS: Final = 1.0
 # The network's thread has been stopped, or is kept from running, when its last tick is older.
 _STALLED_SECONDS: Final = 2.0
 # Joins of a large group are the largest answers.
@@ -308,7 +310,7 @@ class _Coordinator(_BaseCoordinator):
         no longer alive, and nothing of the library's follows from them: the join's own answer says what the broker thinks of it.
         """
         while not self._heartbeat_closed:
-            pause = _TICK_SECONDS
+            pause = _BEAT_SECONDS
             if self._needs_beat() and await self._is_beat_answered():
                 pause = self.heartbeat.config["heartbeat_interval_ms"] / 1000
             await self._net.sleep(pause)

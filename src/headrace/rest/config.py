@@ -11,10 +11,11 @@ from typing import Final, Self
 
 from headrace.connect.config import Config, Problem, every_problem, setting
 from headrace.connect.errors import ConfigError
+from headrace.listener_tls import LISTENERS as TLS
+from headrace.listener_tls import TlsKeys
 from headrace.rest.login import CREDENTIALS_KEY, BasicLogin, passwords_in
 from headrace.rest.middleware import header_rules
 from headrace.rest.request import in_url
-from headrace.rest.tls import TlsKeys
 
 _FORM = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]{1,9})")
 _LAST_PORT = 65_535
@@ -50,8 +51,6 @@ BASIC_AUTH: Final = (
 )
 """The only REST extension that has an equivalent here."""
 
-TLS: Final = "listeners.https."
-"""The prefix of Kafka's ``ssl.`` keys for the listeners alone."""
 
 ADMIN_TLS: Final = "admin.listeners.https."
 """The same prefix for admin listeners."""
@@ -190,23 +189,15 @@ class RestConfig(Config):
 
     def trust_context(self) -> ssl.SSLContext | None:
         """The TLS context for requests to other workers at https; ``None`` if no listener has https. Raises as ``tls_contexts``."""
-        return self._tls_keys(TLS).client_context() if _have_https(self.listeners) else None
+        keys = TlsKeys.of(self.originals, TLS)
+        return keys.client_context() if _have_https(self.listeners) else None
 
     def _tls_context(self, prefix: str, listeners: Sequence[str]) -> ssl.SSLContext | None:
-        return self._tls_keys(prefix).context() if _have_https(listeners) else None
-
-    def _tls_keys(self, prefix: str) -> TlsKeys:
-        """The ``ssl.`` keys of the listeners: those with *prefix* if there are any, otherwise those without."""
-        own = _of_tls(self.under(prefix))
-        return TlsKeys(props=own, prefix=prefix) if own else TlsKeys(props=_of_tls(self.originals))
+        return TlsKeys.of(self.originals, prefix).context() if _have_https(listeners) else None
 
 
 def _have_https(listeners: Sequence[str]) -> bool:
     return any(each.lower().startswith("https:") for each in listeners)
-
-
-def _of_tls(props: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in props.items() if key.startswith("ssl.")}
 
 
 def rest_problems(props: Mapping[str, str]) -> tuple[Problem, ...]:

@@ -79,12 +79,14 @@ class BatchProgress:
         *,
         waits: SourceWaits,
         has_begun: Callable[[int], None],
+        is_refused: Callable[[int, str], None] = lambda *_: None,
     ) -> None:
         self._connector = connector
         self._batch = batch
         self._emit = emit
         self._waits = waits
         self._has_begun = has_begun
+        self._is_refused = is_refused
         self._announced: set[str] = set()
         self._topics = frozenset[str]()
         self._late_slots_reported = self._late_start_reported = False
@@ -94,6 +96,8 @@ class BatchProgress:
     def report(self) -> None:
         """Emit claims, the progress so far, and what slots wait for; called periodically."""
         self._emit_claims()
+        for task, reason in self._batch.refused():
+            self._is_refused(task, reason)
         self._emit(
             SlotProgress(
                 connector=self._connector,

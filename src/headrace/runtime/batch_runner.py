@@ -19,6 +19,7 @@ from headrace.observe.events import (
 from headrace.observe.log_format import in_log_context
 from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.batch_progress import BatchProgress, SourceWaits
+from headrace.runtime.engine import OtherVersionError
 from headrace.runtime.micro_batch import BatchResult, MicroBatch, SlotState
 from headrace.runtime.run_context import RunContext
 from headrace.task.connector_spec import BoundaryKind
@@ -99,6 +100,7 @@ class BatchRun:
             has_begun=partial(
                 run_context.statuses.has_begun, among=[each.work.task for each in batch.slots]
             ),
+            is_refused=run_context.statuses.is_refused,
         )
         self._clock = clock
         self._started_at = self._startable_at = clock()
@@ -141,6 +143,8 @@ class BatchRun:
     def _run_engine(self, tickets: Sequence[SlotTicket]) -> None:
         try:
             self._services.engine.run(tickets, self._spec.sql_stage)
+        except OtherVersionError as error:
+            self._refuse(error)
         except RetriableError as error:
             self._lost_because = error
         except Exception as error:  # noqa: BLE001 (raised again on the connector's thread)
@@ -148,6 +152,13 @@ class BatchRun:
         finally:
             self._services.capacity.give_back(len(tickets))
             self._batch.wake()
+
+    def _refuse(self, error: OtherVersionError) -> None:
+        """End the slots that could not even ask for their work; those that have asked were refused then."""
+        for number, (host, version) in error.found.items():
+            reason = self._services.channel.versions.refusal(host, version)
+            report = SlotReport(outcome=Outcome.REFUSED, reason=reason)
+            self._batch.refuse(self._batch.slots[number].token, report)
 
     def _watch(self) -> str | None:
         while not self._batch.all_reported():
@@ -361,6 +372,9 @@ class BatchSupervisor:
             )
         )
         failed = result.failed()
+        if self._run_context.services.once:
+            # It is to end, and no one looks at its health.
+            failed += result.refused()
         if failed:
             self._fail(failed)
         if result.committed_records:

@@ -7,18 +7,19 @@ import logging
 import secrets
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-from headrace import __version__
 from headrace.connect.errors import ConnectError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.kafka.sender import OffsetEntry
 from headrace.observe.log_format import LogForm
 from headrace.runtime.micro_batch import MicroBatch
+from headrace.runtime.slot_versions import SlotVersions
 from headrace.task.channel import (
     Message,
     is_readable,
@@ -43,6 +44,14 @@ def _refuse_copies(_: Sequence[OffsetEntry]) -> None:
     raise TaskFailedError("This worker has no secondary offset store.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelTls:
+    """The server's TLS context, and the SHA-256 of its certificate, by which slots know it."""
+
+    context: ssl.SSLContext = field(repr=False)
+    fingerprint: bytes
+
+
 class Channel:
     """Listens on *address*, a host and a port (0: any free one), for the slots of every micro-batch in flight.
 
@@ -50,18 +59,19 @@ class Channel:
     removes secondary offsets before it returns, and *copy_later* takes committed offsets to copy. Each may block:
     heartbeats are answered meanwhile. While *holds* is false, this worker may have been given up by its group, and slots are
     answered as those of a batch that is over. *log* returns the slots' log settings, and is called again for each beat.
-    Both sides authenticate, but nothing is encrypted; a warning is logged once if other machines can reach the
+    Both sides authenticate. With *tls* everything is encrypted; without it, a warning is logged once if other machines can reach the
     listener. A connection that is quiet for *quiet_seconds* is closed if nothing more is expected of its slot.
     Threads: one that accepts, one per connected slot.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a worker gives all of it, and tests what they are about
         self,
         store: TakeEntries,
         *,
         copy_first: TakeEntries = _refuse_copies,
         copy_later: TakeEntries = _refuse_copies,
         address: tuple[str, int] = ("127.0.0.1", 0),
+        tls: ChannelTls | None = None,
         log: Callable[[], LogForm] = LogForm,
         holds: Callable[[], bool] = lambda: True,
         quiet_seconds: float = _QUIET_SECONDS,
@@ -72,9 +82,13 @@ class Channel:
         self._secret = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._batches: dict[str, MicroBatch] = {}
+        self.versions = SlotVersions()
+        """Which slots were refused; see :class:`~headrace.runtime.slot_versions.SlotVersions`."""
         self._server = _Server(address, self)
         self._host = address[0]
-        _warn_if_public(self._server.server_address[0], configured=self._host)
+        self._tls = tls
+        if tls is None:
+            _warn_if_public(self._server.server_address[0], configured=self._host)
         self._verbs: dict[str, Callable[[MicroBatch | None, str, Message], Message]] = {
             "claim": self._claim,
             "valid": self._valid,
@@ -95,8 +109,15 @@ class Channel:
         with self._lock:
             self._batches.update(dict.fromkeys(batch.tokens(), batch))
         port = self._server.server_address[1]
+        fingerprint = None if self._tls is None else self._tls.fingerprint
         return [
-            SlotTicket(host=self._host, port=port, secret=self._secret, token=slot.token)
+            SlotTicket(
+                host=self._host,
+                port=port,
+                secret=self._secret,
+                token=slot.token,
+                fingerprint=fingerprint,
+            )
             for slot in batch.slots
         ]
 
@@ -116,15 +137,22 @@ class Channel:
         """Answer one slot until it disconnects. Called by the server, in a thread of its own."""
         connection.settimeout(self._quiet_seconds)
         try:
-            prove_to_client(connection, self._secret)
-            token = None
-            while True:
-                self._await_request(connection, token)
-                message = receive_message(connection)
-                token = str(message.get("token"))
-                send_message(connection, self._answer(message, token))
+            if self._tls is None:
+                self._answer_all(connection)
+            else:
+                with self._tls.context.wrap_socket(connection, server_side=True) as inner:
+                    self._answer_all(inner)
         except OSError as gone:
             _log.debug("A slot's connection ended: %s", gone)
+
+    def _answer_all(self, connection: socket.socket) -> None:
+        prove_to_client(connection, self._secret)
+        token = None
+        while True:
+            self._await_request(connection, token)
+            message = receive_message(connection)
+            token = str(message.get("token"))
+            send_message(connection, self._answer(message, token))
 
     def _await_request(self, connection: socket.socket, token: str | None) -> None:
         """Wait for a request while one is expected of the slot of *token*; raises ``OSError`` when none is."""
@@ -153,14 +181,11 @@ class Channel:
             return {"error": str(error)}
 
     def _claim(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
-        if message["version"] != __version__:
-            reason = (
-                f"The slot on {message['host']} runs headrace {message['version']}, but the driver runs "
-                f"{__version__}: install the same version on the executors."
-            )
+        refusal = self.versions.refusal(message["host"], message["version"])
+        if refusal is not None:
             if batch is not None:
-                batch.refuse(token, SlotReport(outcome=Outcome.FAILED, reason=reason))
-            return {"granted": False, "reason": reason}
+                batch.refuse(token, SlotReport(outcome=Outcome.REFUSED, reason=refusal))
+            return {"granted": False, "reason": refusal}
         work = None
         if batch is not None:
             work = batch.claim(
@@ -223,8 +248,8 @@ def _warn_if_public(address: object, *, configured: str) -> None:
     if not ipaddress.ip_address(str(address)).is_loopback:
         _log.warning(
             "headrace.channel.listener is %s, which other machines can reach. Slots authenticate, but "
-            "the channel is not encrypted: connectors' settings and their producers' passwords can be read "
-            "on the network between worker and slots. Use only a trusted network.",
+            "the channel is not encrypted, as headrace.channel.security.protocol says: connectors' settings and their producers' "
+            "passwords can be read on the network between worker and slots. Use only a trusted network.",
             configured,
         )
 

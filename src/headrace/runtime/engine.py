@@ -6,11 +6,12 @@ import logging
 import platform
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from headrace.connect.errors import RetriableError
 from headrace.pids import identity_of, send
 from headrace.runtime.micro_batch import SlotState
 from headrace.task.slot_work import SlotTicket
@@ -19,6 +20,14 @@ from headrace.task.sql.step import SqlStage
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.2
+
+
+class OtherVersionError(RetriableError):
+    """Slots were not run, as their processes have another version of headrace; *found* has the machine and its version for each."""
+
+    def __init__(self, found: Mapping[int, tuple[str, str]]) -> None:
+        super().__init__(f"Slots have another version of headrace: {sorted(found.values())}.")
+        self.found = found
 
 
 class Engine(Protocol):
@@ -42,7 +51,8 @@ class Engine(Protocol):
 
         Slots report how they ended over the channel, not here. Raises
         :class:`~headrace.connect.errors.RetriableError` when the job was lost; its slots may then still be
-        running. The engine recovers before the next call.
+        running. The engine recovers before the next call. It is an :class:`OtherVersionError` when all have ended, but some have
+        another version of headrace.
         """
         ...
 

@@ -351,6 +351,15 @@ class MicroBatch:
             done = [(slot.work.task, slot.done()) for slot in self.slots]
             return [(task, progress) for task, progress in done if progress]
 
+    def refused(self) -> list[tuple[int, str]]:
+        """The tasks whose slots were given no work because of their version, and why."""
+        with self._changed:
+            return [
+                (slot.work.task, slot.report.reason or "")
+                for slot in self.slots
+                if slot.report is not None and slot.report.outcome is Outcome.REFUSED
+            ]
+
     def topics(self) -> frozenset[str]:
         """The topics in which slots have committed records."""
         with self._changed:
@@ -421,9 +430,17 @@ class BatchResult:
         """Whether a slot was asked to end before it had finished, or was idle."""
         return any(each.outcome is Outcome.ASKED for each in self.reports)
 
+    def refused(self) -> list[tuple[int, SlotReport]]:
+        """The tasks that were given no work because of their version, with their reports."""
+        return [(n, each) for n, each in enumerate(self.reports) if each.outcome is Outcome.REFUSED]
+
     def wants_new_plan(self) -> str | None:
         """Why the work has to be planned again, or ``None``."""
         if self.lost:
             return self.lost
-        replanned = (each.reason for each in self.reports if each.outcome is Outcome.REPLAN)
+        replanned = (
+            each.reason
+            for each in self.reports
+            if each.outcome in (Outcome.REPLAN, Outcome.REFUSED)
+        )
         return next(replanned, None)

@@ -43,6 +43,7 @@ class StatusBoard:
         self._failed = set[int]()
         self._tasks = 0
         self._begun = set[int]()
+        self._refused: dict[int, str] = {}
         self._is_silent = False
         self.failure_in_part: Exception | None = None
         """Why a part of the source is not read, as the last plan says."""
@@ -85,11 +86,19 @@ class StatusBoard:
         """Note that the connector has so many *tasks*; those that have not begun in this run are UNASSIGNED."""
         self._tasks = tasks
         for task in range(tasks):
-            self.put(task, State.RUNNING if task in self._begun else State.UNASSIGNED)
+            state = State.RUNNING if task in self._begun else State.UNASSIGNED
+            self.put(task, state, trace=self._refused.get(task))
 
     def has_begun(self, task: int, *, among: Collection[int]) -> None:
         """Note that the slot of *task* has begun; tasks that are not *among* those with work count as running, too."""
         self._run({task, *range(self._tasks)} - (set(among) - {task}))
+
+    def is_refused(self, task: int, reason: str) -> None:
+        """Note that the slot of *task* was given no work, and the *reason*, which its status says until it begins."""
+        if self._refused.get(task) != reason:
+            self._refused[task] = reason
+            self._begun.discard(task)
+            self.put(task, State.UNASSIGNED, trace=reason)
 
     def is_idle(self) -> None:
         """Note that no task has work: all of them count as running, without a slot."""
@@ -98,6 +107,7 @@ class StatusBoard:
     def _run(self, tasks: AbstractSet[int]) -> None:
         for task in sorted(tasks - self._begun):
             self._begun.add(task)
+            self._refused.pop(task, None)
             self.put(task, State.RUNNING)
 
     def failed(self, task: int, report: SlotReport) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.runtime.engine import OtherVersionError
 from headrace.spark import java_process
 from headrace.spark.failures import full_text, in_short, of_expression
 from headrace.spark.job import first_job, run_slots
@@ -263,10 +264,18 @@ def _raise_if_of_data(error: Exception) -> None:
 
 
 def _refuse_if_unclaimed(outcomes: Sequence[dict[str, Any]]) -> None:
-    """Raise if a slot could not even claim its work, for example because it cannot reach the driver."""
+    """Raise if a slot could not even claim its work, for example because it has another version, or cannot reach the driver."""
+    refused = [each for each in outcomes if each["outcome"] == Outcome.REFUSED]
+    if refused:
+        raise OtherVersionError({each["slot"]: _place(each["reason"]) for each in refused})
     for each in outcomes:
         if each["outcome"] == Outcome.STALE and each["reason"] != STALE:
             raise RetriableError(f"Slot {each['slot']} could not start: {each['reason']}")
+
+
+def _place(reason: str) -> tuple[str, str]:
+    host, _, version = reason.partition(" ")
+    return host, version
 
 
 def _refuse_speculation(session: SparkSession) -> None:

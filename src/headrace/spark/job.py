@@ -12,6 +12,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.spark.slot_function import (
     OUTCOME_SCHEMA,
     ArrowFunction,
+    for_this_version,
     reading_function,
     slot_function,
     warm,
@@ -51,7 +52,7 @@ def first_job(session: SparkSession, *, slots: int) -> None:
 
 
 def _run(session: SparkSession, function: ArrowFunction, tasks: int) -> list[dict[str, Any]]:
-    frame = session.range(0, tasks, 1, tasks).mapInArrow(function, OUTCOME_SCHEMA)
+    frame = session.range(0, tasks, 1, tasks).mapInArrow(for_this_version(function), OUTCOME_SCHEMA)
     return frame.toArrow().to_pylist()
 
 
@@ -69,10 +70,10 @@ def split_job(
     count, types = len(tickets), types_after_step(session, sql_stage)
     reading = reading_function(tickets, types, _flush_settings(session), plugin_folders)
     frames = session.range(0, count, 1, count).mapInArrow(
-        reading, from_arrow_schema(types.schema())
+        for_this_version(reading, tells=False), from_arrow_schema(types.schema())
     )
     writing = writing_function(tickets, plugin_folders)
-    return applied(frames, sql_stage.step).mapInArrow(writing, OUTCOME_SCHEMA)
+    return applied(frames, sql_stage.step).mapInArrow(for_this_version(writing), OUTCOME_SCHEMA)
 
 
 def _flush_settings(session: SparkSession) -> ArrowFlush:

@@ -76,7 +76,11 @@ def open_session(settings: SparkSettings, *, java_options: Sequence[str] = ()) -
         builder = SparkSession.builder.remote(settings.remote)
     else:
         builder = SparkSession.builder.master(settings.master or DEFAULT_MASTER)
-    if not os.environ.get("PYSPARK_PYTHON"):
+    python = settings.conf.get("spark.pyspark.python")
+    if python:
+        # PySpark itself looks at this key only where spark-submit has started it.
+        os.environ["PYSPARK_PYTHON"] = python
+    elif not os.environ.get("PYSPARK_PYTHON"):
         os.environ.update(spark_python(sys.executable, os.environ.get("PATH", "")))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     keys = {**({} if settings.remote else _defaults(java_options)), **settings.conf, **_FIXED}

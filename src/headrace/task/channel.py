@@ -1,15 +1,19 @@
 """The channel between driver and slots: framed JSON over a socket, after mutual authentication; the slot's side of it.
 
+Where others could listen, the socket has TLS, and the slot knows the driver's certificate from its ticket.
 By its heartbeat over the channel a slot holds its lease, and learns that it has to end.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import logging
 import secrets
+import select
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -58,11 +62,42 @@ def receive_message(connection: socket.socket) -> Message:
 
 def is_readable(connection: socket.socket) -> bool:
     """Wait up to the connection's timeout; whether there is data to receive, or the connection has ended."""
+    if isinstance(connection, ssl.SSLSocket):
+        return bool(connection.pending()) or _has_bytes(connection)
     try:
         connection.recv(1, socket.MSG_PEEK)
     except TimeoutError:
         return False
     return True
+
+
+def _has_bytes(connection: socket.socket) -> bool:
+    # What is encrypted cannot be peeked at.
+    timeout = connection.gettimeout()
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    return bool(waiting.poll(None if timeout is None else timeout * 1e3))
+
+
+def encrypted(connection: socket.socket, fingerprint: bytes) -> ssl.SSLSocket:
+    """*connection* with TLS, to the server with the one certificate whose SHA-256 is *fingerprint*.
+
+    Raises :class:`ChannelClosedError` for any other certificate, before anything is sent, and ``OSError`` when the server has no TLS.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # No authority is asked: there is only one certificate that counts, whatever it says of itself.
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    inner = context.wrap_socket(connection)
+    shown = hashlib.sha256(inner.getpeercert(binary_form=True) or b"").digest()
+    if not hmac.compare_digest(shown, fingerprint):
+        inner.close()
+        raise ChannelClosedError(
+            f"Its certificate has the SHA-256 fingerprint {shown.hex()}, and that of this task's worker has {fingerprint.hex()}: another program "
+            "answers at this address, or something between the two reads along. Nothing was sent to it. Check headrace.channel.listener, and "
+            "what is between the executors and the worker."
+        )
+    return inner
 
 
 def prove_to_server(connection: socket.socket, secret: bytes) -> None:
@@ -179,6 +214,8 @@ class ChannelClient:
             address = (self._ticket.host, self._ticket.port)
             connection = socket.create_connection(address, timeout=_ANSWER_SECONDS)
             try:
+                if self._ticket.fingerprint is not None:
+                    connection = encrypted(connection, self._ticket.fingerprint)
                 prove_to_server(connection, self._ticket.secret)
             except OSError:
                 connection.close()

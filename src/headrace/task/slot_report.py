@@ -24,6 +24,8 @@ class Outcome(StrEnum):
     """Its token is invalid, or another copy has claimed it; it has written nothing."""
     REPLAN = "replan"
     """It lost its transaction or its lease; the work is to be planned again."""
+    REFUSED = "refused"
+    """It was given no work, as it has another version of headrace than the driver; it has written nothing."""
     FAILED = "failed"
     """It failed for a reason that an operator has to look at."""
 

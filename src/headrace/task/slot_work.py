@@ -18,13 +18,14 @@ from headrace.task.connector_spec import ConnectorSpec
 class SlotTicket:
     """What Spark carries to a slot: the driver's address, and the token of the work.
 
-    The work itself and secrets of connectors are fetched over the channel, so that no Spark plan contains them.
+    *fingerprint* is the SHA-256 of the driver's certificate, if the channel is encrypted. The work itself and secrets of connectors are fetched over the channel, so that no Spark plan contains them.
     """
 
     host: str
     port: int
     secret: bytes = field(repr=False)
     token: str
+    fingerprint: bytes | None = None
 
     def for_reading(self) -> SlotTicket:
         """The ticket of the process that reads for this slot, if that is a separate one."""

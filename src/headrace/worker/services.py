@@ -22,6 +22,7 @@ from headrace.herder.topics import ActiveTopics
 from headrace.kafka.admin import ANSWER_SECONDS, UNREACHABLE, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config, producer_config
 from headrace.kafka.deadline import Deadline
+from headrace.listener_tls import LISTENERS, TlsKeys
 from headrace.observe.events import EventListener
 from headrace.observe.log_format import named_form, worker_in_logs
 from headrace.offsets.administration import OffsetChanges
@@ -32,7 +33,7 @@ from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.store import LockedOffsetStore, OffsetRecordStore
 from headrace.offsets.target import DriverStore, OffsetTopic
 from headrace.plugins import SqlCheck, no_sql_check
-from headrace.runtime.channel_server import Channel
+from headrace.runtime.channel_server import Channel, ChannelTls
 from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.engine import DataPlane, Engine
 from headrace.runtime.fencing import coordinator_of
@@ -197,9 +198,15 @@ def channel_for(
         copy_first=stores.copies.first_entries,
         copy_later=stores.copies.later_entries,
         address=(host, int(port)),
+        tls=_tls_of_channel(config) if config.encrypts_channel else None,
         log=named_form(worker_in_logs()),
         holds=holds,
     )
+
+
+def _tls_of_channel(config: WorkerConfig) -> ChannelTls:
+    context, fingerprint = TlsKeys.of(config.originals, LISTENERS).pinned_context()
+    return ChannelTls(context=context, fingerprint=fingerprint)
 
 
 def timing(config: WorkerConfig) -> Timing:

@@ -219,11 +219,6 @@ def _content(location: str) -> bytes:
 def _from_pkcs12(location: str, store_password: str, key_password: str) -> bytes:
     try:
         store = Pkcs12(_content(location), store_password.encode() or None)
-    except ImportError:
-        raise _refusal(
-            "ssl.keystore.location",
-            "A PKCS12 key store needs: pip install 'headrace[pkcs12]'. Or convert it to PEM.",
-        ) from None
     except ValueError:
         raise _refusal(
             "ssl.keystore.location",

@@ -1,7 +1,9 @@
-"""TLS for listeners from Java's ``ssl.`` keys and key stores, in PEM and PKCS12."""
+"""TLS for a worker's listeners, those of requests and that of its tasks, from Java's ``ssl.`` keys and key stores, in PEM and PKCS12."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,7 @@ from typing import Final, Self
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
-from headrace.key_stores import Pkcs12, advice, form_of, load_cert_chain
+from headrace.key_stores import Pkcs12, advice, form_of, load_cert_chain, self_signed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +46,16 @@ def pkcs12_as_pem(content: bytes, password: str, key_password: str) -> bytes:
     """
     try:
         store = Pkcs12(content, password.encode())
-    except ImportError:
-        raise ValueError(
-            "Reading PKCS12 needs: pip install 'headrace[pkcs12]'. Or convert the store to PEM "
-            "with: openssl pkcs12 -in STORE -out STORE.pem"
-        ) from None
     except ValueError:
         raise ValueError("The store cannot be opened as PKCS12 with this password.") from None
     return store.key(key_password) + store.certificates()
 
 
+LISTENERS: Final = "listeners.https."
+"""The prefix of Kafka's ``ssl.`` keys for the listeners alone."""
+_CERTIFICATE: Final = re.compile(
+    rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
+)
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
@@ -70,6 +72,16 @@ class TlsKeys:
     props: Mapping[str, str]
     prefix: str = ""
 
+    @classmethod
+    def of(cls, given: Mapping[str, str], prefix: str) -> Self:
+        """Those of *given* with *prefix* if there are any, otherwise those without."""
+        own = {key: value for key, value in given.items() if key.startswith(f"{prefix}ssl.")}
+        if not own:
+            return cls(props={key: given[key] for key in given if key.startswith("ssl.")})
+        return cls(
+            props={key.removeprefix(prefix): value for key, value in own.items()}, prefix=prefix
+        )
+
     def context(self) -> ssl.SSLContext:
         """The server's TLS context. Raises ``ConfigError``, which shows no password."""
         for key in _REFUSED:
@@ -81,6 +93,23 @@ class TlsKeys:
         self._load_trusted(context)
         context.verify_mode = _CLIENT_AUTH[self._client_auth()]
         return context
+
+    def pinned_context(self) -> tuple[ssl.SSLContext, bytes]:
+        """The TLS context of a server whose clients know its certificate, and the SHA-256 of the certificate; without a key store it is a new one.
+
+        Raises as :meth:`context`.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._limit(context)
+        # Its clients do not resume sessions, and would have to read what it sends for that.
+        context.num_tickets = 0
+        pem = self._own_pem()
+        if pem is None:
+            pem = self_signed()
+            load_cert_chain(context, pem, "")
+        else:
+            self._load(context, pem)
+        return context, fingerprint_of(pem)
 
     def client_context(self) -> ssl.SSLContext:
         """The TLS context of a client of such a listener, which shows the listener's own certificate; raises as :meth:`context`."""
@@ -106,19 +135,23 @@ class TlsKeys:
 
     def _load_own(self, context: ssl.SSLContext) -> None:
         """The server's key and its certificates."""
-        key_password = self.props.get("ssl.key.password", "")
+        pem = self._own_pem()
+        if pem is None:
+            problem = "An https listener needs a key and a certificate: a PEM or PKCS12 file."
+            raise self._error("ssl.keystore.location", problem)
+        self._load(context, pem)
+
+    def _own_pem(self) -> bytes | None:
         inline = self.props.get("ssl.keystore.key")
         if inline is not None:
             chain = self.props.get("ssl.keystore.certificate.chain", "")
-            pem = f"{inline}\n{chain}".encode()
-        else:
-            store = self._store("keystore")
-            if store is None:
-                problem = "An https listener needs a key and a certificate: a PEM or PKCS12 file."
-                raise self._error("ssl.keystore.location", problem)
-            pem = self._pem(store, "keystore")
+            return f"{inline}\n{chain}".encode()
+        store = self._store("keystore")
+        return None if store is None else self._pem(store, "keystore")
+
+    def _load(self, context: ssl.SSLContext, pem: bytes) -> None:
         try:
-            load_cert_chain(context, pem, key_password)
+            load_cert_chain(context, pem, self.props.get("ssl.key.password", ""))
         except ValueError as error:
             raise self._error("ssl.keystore.location", str(error)) from None
 
@@ -168,3 +201,10 @@ class TlsKeys:
     def _error(self, key: str, sentence: str) -> ConfigError:
         problem: Problem = (f"{self.prefix}{key}", sentence)
         return ConfigError([problem], where="The worker's configuration")
+
+
+def fingerprint_of(pem: bytes) -> bytes:
+    """The SHA-256 of the first certificate in *pem*, which OpenSSL takes for the key's own. Pure."""
+    found = _CERTIFICATE.search(pem)
+    assert found is not None, "OpenSSL has loaded it"
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(found[0].decode())).digest()
