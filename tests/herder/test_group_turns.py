@@ -467,6 +467,8 @@ def test_tasks_are_not_stored_as_those_of_a_configuration_that_they_were_not_mad
     member.joins("c")
     with member.started():
         until(lambda: len(stage.configs.task_configs("c")) == 2)
+        # After the join it has looked once whether anything was changed meanwhile.
+        until(lambda: member.storage.turns > 2)
         run = stage.the_run()
         changed = config(name="c", **{"tasks.max": "8"})
         stage.configs.put_connector(StoredConnector(name="c", config=changed))

@@ -425,7 +425,7 @@ class Distributed:
             self._membership.request_join()
         if self._membership.needs_join:
             self._join()
-        if self._is_closed and not self._role.owned:
+        if self._is_closed and not self._role.has_something:
             # What it had waits for it to leave.
             return
         self._rest(_LOOK_SECONDS)
