@@ -809,7 +809,7 @@ class Distributed:
         deadline = Deadline.after(self._settings.hand_over, self._clock)
         if role.follows_stranger:
             self._be_forgotten(deadline)
-        else:
+        if not role.follows_stranger:
             self._set_flag(MemberFlag.LEAVING, is_set=True)
             while role.has_something and not deadline.expired:
                 self._try(self._turn)
