@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.config.distributed_config import DistributedConfig
+from headrace.config.worker_config import worker_warnings
 from headrace.connect.errors import ConfigError
 from headrace.task.connector_spec import Delivery
 
@@ -94,6 +95,18 @@ def test_a_group_is_prepared_for_exactly_once(
     config = DistributedConfig.parse({**PROPS, "exactly.once.source.support": support})
 
     assert (delivery, fences) == (config.delivery, config.fences_leaders)
+
+
+def test_its_own_keys_are_known() -> None:
+    """They were reported as misspelt ones."""
+    own = {
+        "headrace.changes.storage.topic": "h",
+        "headrace.group.mixed": "true",
+        "headrace.relinquish.timeout.ms": "1",
+    }
+    assert () == worker_warnings({**PROPS, **own}, DistributedConfig)
+    [warning] = worker_warnings({**PROPS, "headrace.group.mixde": "true"}, DistributedConfig)
+    assert "Did you mean 'headrace.group.mixed'?" in warning
 
 
 def test_times_that_do_not_fit_together_are_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
+from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     Assignment,
     MemberFlag,
@@ -21,7 +22,6 @@ from headrace.herder.group_protocol import (
     encoded_assignment,
     encoded_metadata,
 )
-from headrace.herder.group_role import GroupSettings
 from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
 from herder.stage import Stage
 from herder.test_group_turns import ME, Alone, Member, Membership, Storage, stored

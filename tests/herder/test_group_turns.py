@@ -16,7 +16,7 @@ import pytest
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import NO_LEADER, ConflictError
+from headrace.herder.errors import NO_LEADER, BadRequestError, ConflictError
 from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     BEHIND,
@@ -138,9 +138,16 @@ class Storing(Alone):
     """A leader that stores the tasks that it is sent."""
 
     stage: Stage
+    asked: int = 0
+
+    def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
+        """Only what is signed."""
+        if signature is None:
+            raise BadRequestError("It is not signed.")
 
     def ask(self, url: str, request: InternalRequest) -> None:
         """Store them."""
+        self.asked += 1
         _, _, name, _ = urlsplit(request.path).path.split("/")
         self.stage.configs.put_task_configs(name, json.loads(request.body))
 
@@ -158,6 +165,9 @@ class Member:
     max_delay_ms: int = 0
     herder: WorkerHerder | None = None
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        self.java = Storing(self.stage)
 
     def refused(self) -> None:
         """Have the next join be refused."""
@@ -216,7 +226,7 @@ class Member:
             self.role = cast("WorkerRole", role)
             return cast("GroupMembership", self.membership)
 
-        peers = Storing(self.stage) if settings.is_mixed else Alone()
+        peers = self.java if "is_mixed" in self.settings else Alone()
         self.coordination = Distributed(parts, settings, lambda: self.storage, member, peers=peers)
         return self.coordination
 
@@ -457,6 +467,8 @@ def test_tasks_are_not_stored_as_those_of_a_configuration_that_they_were_not_mad
     member.joins("c")
     with member.started():
         until(lambda: len(stage.configs.task_configs("c")) == 2)
+        # After the join it has looked once whether anything was changed meanwhile.
+        until(lambda: member.storage.turns > 2)
         run = stage.the_run()
         changed = config(name="c", **{"tasks.max": "8"})
         stage.configs.put_connector(StoredConnector(name="c", config=changed))
@@ -600,7 +612,7 @@ def test_what_runs_when_a_group_becomes_eager_ends_before_anything_is_dealt() ->
     member = Member(Stage())
     stored(member.stage, "c")
     member.joins("c")
-    with member.started() as group:
+    with member.started():
         until(lambda: member.runs() == ["c"])
         assert member.role is not None
         said = dict(member.role.protocols())
@@ -617,8 +629,9 @@ def test_what_runs_when_a_group_becomes_eager_ends_before_anything_is_dealt() ->
         joined = [JoinedMember(ME, said["default"]), JoinedMember("other", other)]
         told = member.role.assign(2, "default", ME, joined)
         assert [{}, {}] == [decoded_assignment(each).assigned for each in told.values()]
+        role = member.role
         member.joins(version=ProtocolVersion.DEFAULT)
-        until(lambda: not group.has("c"))
+        until(lambda: not role.has_something)
 
         assert [] == member.runs()
         joined = [JoinedMember(ME, dict(member.role.protocols())["default"]), joined[1]]
@@ -647,12 +660,14 @@ def test_what_a_leader_of_kafka_connect_gives_in_part_is_failed() -> None:
     member = mixed()
     stored(member.stage, "c", "d", "e")
     for name in "cde":
-        member.stage.configs.put_task_configs(name, [{"task.class": "x:T"}] * 2)
+        shown = {**config(name=name), "task.class": "x:T"}
+        member.stage.configs.put_task_configs(name, [shown] * 2)
     member.joins(leader="java", pieces={"c": [-1, 0, 1], "d": [1], "e": [-1, 0]})
     with member.started() as group:
         until(lambda: set(member.stage.states("c").values()) == {"RUNNING"})
         until(lambda: len(member.stage.states("c")) == 3)
         assert group.problem is None
+        assert 0 == member.java.asked
         until(lambda: member.stage.states("e") == {None: "FAILED", 0: "FAILED"})
         assert {1: "FAILED"} == member.stage.states("d")
         said = member.stage.statuses.statuses("d")[1].trace
@@ -743,7 +758,7 @@ def test_with_workers_of_kafka_connect_a_leader_divides_tasks_one_by_one() -> No
 
 
 def test_a_leader_of_kafka_connect_is_made_to_forget_who_leaves() -> None:
-    """By one join with an offset that no one can have read; then the work ends, and the group is left."""
+    """By one join with an offset that no one can have read, which is begun again if its answer is lost; then the work ends."""
     member = Member(Stage(holds=True, grace=5.0), settings={"is_mixed": True})
     stored(member.stage, "c")
     member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}])
@@ -762,12 +777,19 @@ def test_a_leader_of_kafka_connect_is_made_to_forget_who_leaves() -> None:
             closing.submit(group.close)
             until(has_to_join)
             assert member.role is not None
-            said += [decoded_metadata(member.role.protocols()[0][1]).config_offset for _ in "12"]
+            role = member.role
+
+            def say() -> None:
+                said.append(decoded_metadata(role.protocols()[0][1]).config_offset)
+
+            say()
+            say()
             assert not run.asked.is_set()
             member.joins(leader="java", error=BEHIND, config_offset=UNREACHABLE_OFFSET)
             until(run.asked.is_set)
+            say()
             run.end()
-    assert [UNREACHABLE_OFFSET, 5] == said
+    assert [UNREACHABLE_OFFSET, UNREACHABLE_OFFSET, 5] == said
     assert [] == member.membership.joins
 
 
@@ -784,6 +806,29 @@ def test_no_other_leader_is_told_to_forget(leader: str | None) -> None:
         role = member.role
     assert 5 == decoded_metadata(role.protocols()[0][1]).config_offset
     assert [] == member.runs()
+
+
+@pytest.mark.parametrize(
+    ("is_mixed", "version"),
+    [
+        (True, ProtocolVersion.SESSIONED),
+        (True, ProtocolVersion.COMPATIBLE),
+        (False, ProtocolVersion.COMPATIBLE),
+    ],
+)
+def test_workers_of_kafka_connect_sign_nothing_in_older_protocols(
+    version: ProtocolVersion, *, is_mixed: bool
+) -> None:
+    """Nor are they asked to; ours always sign."""
+    member = mixed(is_mixed=is_mixed)
+    member.joins(version=version)
+    with member.started() as group:
+        until(lambda: group.is_open)
+        if is_mixed and version is ProtocolVersion.COMPATIBLE:
+            group.verify(b"[]", None, None)
+        else:
+            with pytest.raises(BadRequestError):
+                group.verify(b"[]", None, None)
 
 
 def test_a_worker_does_not_stay_without_work_under_a_leader_of_kafka_connect() -> None:

@@ -460,9 +460,11 @@ def unsupported_keys(props: Mapping[str, str]) -> frozenset[str]:
     return frozenset(key for key, _ in worker_refusals(props, known))
 
 
-def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
-    """Sentences about keys that have no effect, such as misspelt ones."""
-    known = _known()
+def worker_warnings(
+    props: Mapping[str, str], kind: type[WorkerConfig] = WorkerConfig
+) -> tuple[str, ...]:
+    """Sentences about keys that have no effect for a worker of that *kind*, such as misspelt ones."""
+    known = _known(kind)
     unknown = (
         key for key in props if key not in known and not key.startswith((*_PASSED_ON, *_IGNORED))
     )
@@ -489,8 +491,8 @@ def misspelt_servers(props: Mapping[str, str]) -> str | None:
     return None if _SERVERS in props else nearest(_SERVERS, props.keys() - _known())
 
 
-def _known() -> frozenset[str]:
-    settings = frozenset(each.name for each in WorkerConfig.settings())
+def _known(kind: type[WorkerConfig] = WorkerConfig) -> frozenset[str]:
+    settings = frozenset(each.name for each in kind.settings())
     return settings | WORKER_DEFAULTS.keys() | REST_KEYS
 
 

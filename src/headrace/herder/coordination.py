@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -83,6 +83,10 @@ class Coordination(Protocol):
         Raises :class:`~headrace.herder.errors.ElsewhereError` where another worker has to be asked, and
         :class:`~headrace.herder.errors.ConflictError` while none runs it.
         """
+        ...
+
+    def has_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> bool:
+        """Whether no one is asked to store these tasks of the connector, as they are stored, and asking has a cost; on a run's thread."""
         ...
 
     def require_tasks(self, name: str) -> None:

@@ -554,6 +554,11 @@ class Distributed:
         self._ask(lambda: self._parted.show(apart))
         return whole - role.owned
 
+    def has_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> bool:
+        """A leader of Kafka Connect writes them again, for which all members join again."""
+        stored = self._parts.local.configs.task_configs(name)
+        return self._role.follows_stranger and list(stored) == list(configs)
+
     def require_tasks(self, name: str) -> None:
         """Return if all tasks of the connector, which is here, are, too; raises ``RetriableError`` until the leader has given them."""
         role = self._role
@@ -804,7 +809,7 @@ class Distributed:
         deadline = Deadline.after(self._settings.hand_over, self._clock)
         if role.follows_stranger:
             self._be_forgotten(deadline)
-        else:
+        if not role.follows_stranger:
             self._set_flag(MemberFlag.LEAVING, is_set=True)
             while role.has_something and not deadline.expired:
                 self._try(self._turn)

@@ -145,7 +145,7 @@ class WorkerRole:
         )
 
     def ask_to_be_forgotten(self) -> None:
-        """Have the next join, and no later one, say an offset of the config topic that no one can have read."""
+        """Have the next join that is completed, and no later one, say an offset of the config topic that no one can have read."""
         self._farewell = _Farewell.ASKED
 
     @property
@@ -234,8 +234,8 @@ class WorkerRole:
         self._said_flags = self.flags
         self._names = frozenset(self.as_leader.configured())
         offset = self._storage().config_offset
-        if self._farewell is _Farewell.ASKED:
-            # Never again, whatever becomes of this join.
+        if self._farewell in (_Farewell.ASKED, _Farewell.SAID):
+            # Again, where the answer was lost: the others may have begun the next join before this worker has heard of the last one.
             self._farewell, offset = _Farewell.SAID, UNREACHABLE_OFFSET
         said = self._metadata(self._said_flags, offset)
         return [

@@ -383,11 +383,12 @@ class WorkerHerder:
 
     def _have_tasks_stored(self, tasks: TaskSet) -> None:
         name, made_from = tasks.connector.name, digest(tasks.connector.config)
-        try:
-            self.put_tasks(name, tasks.configs, made_from=made_from)
-        except ElsewhereError as elsewhere:
-            request = tasks_request(name, tasks.configs, made_from=made_from)
-            self._coordination.send(elsewhere, request)
+        if not self._coordination.has_tasks(name, tasks.configs):
+            try:
+                self.put_tasks(name, tasks.configs, made_from=made_from)
+            except ElsewhereError as elsewhere:
+                request = tasks_request(name, tasks.configs, made_from=made_from)
+                self._coordination.send(elsewhere, request)
         self._coordination.require_tasks(name)
 
     # -- topics and offsets -----------------------------------------------------------------------------

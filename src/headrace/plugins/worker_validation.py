@@ -75,14 +75,14 @@ def checked_worker_of(
         # A problem names this key already.
         misspelt = misspelt_servers(texts)
         rest = {key: value for key, value in texts.items() if key != misspelt}
-        raise ConfigError(problems, where=where, warnings=worker_warnings(rest))
+        raise ConfigError(problems, where=where, warnings=worker_warnings(rest, kind))
     config = kind.parse(given)
     if _SERVERS not in texts:
         servers = ",".join(config.bootstrap_servers)
         _log.info("%s is not set: the default, %s, is used.", _SERVERS, servers)
     plugin_path = PluginPath(config.plugin_path)
     for warning in (
-        *worker_warnings(texts),
+        *worker_warnings(texts, kind),
         *worker_client_warnings(config),
         *plugin_path.warnings(),
         *Plugins(config).converters.unknown_key_warnings(texts),
