@@ -49,7 +49,7 @@ class DyingWorker:
 
     The *command* is ``run``, or ``worker`` for one of a group. One that *is_alone* there does not wait for the session of its
     predecessor, which an administrator has removed. *settings* are added to the worker's own. Its slots are threads, unless it
-    *has_processes*, which live on when it is frozen.
+    *has_processes*, which live on when it is frozen, or is *on_spark*, where its settings say.
     """
 
     bootstrap: str
@@ -60,6 +60,7 @@ class DyingWorker:
     is_alone: bool = False
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     has_processes: bool = False
+    on_spark: bool = False
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -266,6 +267,7 @@ class DyingWorker:
             dying_worker.CHOSEN: str(self._chosen),
             dying_worker.NAME: self.folder.name,
             dying_worker.PROCESSES: "1" if self.has_processes else "",
+            dying_worker.SPARK: "1" if self.on_spark else "",
         }
         with self._log.open("w") as stream:
             self._process = subprocess.Popen(

@@ -3,8 +3,8 @@
 A program: it takes the arguments of ``headrace``. The file that ``HEADRACE_TEST_DIES_AT`` names holds the
 number of the step, counted from when the file is there; without it nothing happens. Steps lie before each
 write into the state file, each fencing, and on both sides of each commit of offsets in Kafka. There is no
-JVM to wait for: slots are threads, or processes if ``HEADRACE_TEST_PROCESSES`` is set, which live on when the worker is frozen. A
-connector's ``${env:HEADRACE_TEST_NAME}`` is the worker's name.
+JVM to wait for: slots are threads, or processes if ``HEADRACE_TEST_PROCESSES`` is set, which live on when the worker is frozen. With
+``HEADRACE_TEST_SPARK`` it has Spark, as its configuration says. A connector's ``${env:HEADRACE_TEST_NAME}`` is the worker's name.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from doubles.thread_engine import ThreadEngine
 
 CHOSEN = "HEADRACE_TEST_DIES_AT"
 PROCESSES, NAME = "HEADRACE_TEST_PROCESSES", "HEADRACE_TEST_NAME"
+SPARK = "HEADRACE_TEST_SPARK"
 _SLOTS = 8
 
 
@@ -84,12 +85,13 @@ def main() -> int:
     SqliteFile.write = death.before(SqliteFile.write)
     ClientSender.commit = death.around(ClientSender.commit)
     TransactionCoordinator.fence = death.before(TransactionCoordinator.fence)
-    has_processes = os.environ.get(PROCESSES)
-    plane = DataPlane.of(
-        ProcessEngine(slots=_SLOTS) if has_processes else ThreadEngine(slots=_SLOTS)
-    )
-    run.serving = partial(serving, data_plane=plane)
-    group_worker.serving_group = partial(serving_group, data_plane=plane)
+    if not os.environ.get(SPARK):
+        has_processes = os.environ.get(PROCESSES)
+        plane = DataPlane.of(
+            ProcessEngine(slots=_SLOTS) if has_processes else ThreadEngine(slots=_SLOTS)
+        )
+        run.serving = partial(serving, data_plane=plane)
+        group_worker.serving_group = partial(serving_group, data_plane=plane)
     return outcome(sys.argv[1:])
 
 

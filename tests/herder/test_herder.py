@@ -307,6 +307,47 @@ def test_a_connector_that_cannot_be_made_fails() -> None:
         until(lambda: stage.states() == ALL_RUN)
 
 
+def test_a_connector_that_has_failed_or_fails_at_its_end_can_be_stopped() -> None:
+    """It is stopped then, without tasks, and runs when it is resumed; so it can be deleted."""
+    stage = Stage()
+    with stage.herder() as herder:
+        herder.create(CreateRequest(name="c", config=config(broken="yes")))
+        until(lambda: stage.states() == {None: "FAILED"})
+        herder.stop("c")
+        until(lambda: stage.states() == {None: "STOPPED"})
+        herder.put_config("c", config())
+        assert {None: "STOPPED"} == stage.states()
+        herder.resume("c")
+        until(lambda: stage.states() == ALL_RUN)
+
+        stage.the_run().failure = RuntimeError("it cannot stop")
+        herder.stop("c")
+        until(lambda: stage.states() == {None: "STOPPED"})
+        assert ([], []) == (list(herder.tasks("c")), stage.running)
+        herder.resume("c")
+        until(lambda: stage.states() == ALL_RUN)
+        herder.stop("c")
+        herder.delete("c")
+        assert [] == list(herder.connectors())
+
+
+def test_a_configuration_may_replace_one_whose_secrets_are_gone(tmp_path: Path) -> None:
+    """Nothing of the old one has to be resolved for it."""
+    secret = tmp_path / "s.properties"
+    secret.write_text("k=v", "utf-8")
+    stage = Stage()
+    with stage.herder() as herder:
+        herder.create(CreateRequest(name="c", config=config(key=f"${{file:{secret}:k}}")))
+        until(lambda: stage.states() == ALL_RUN)
+        first = stage.the_run()
+        secret.unlink()
+        herder.put_config("c", config(key="w"))
+        until(lambda: stage.states() == ALL_RUN and stage.the_run() is not first)
+
+        assert "w" == stage.the_run().spec.props["key"]
+        until(lambda: {"w"} == {each.config["key"] for each in herder.tasks("c")})
+
+
 def test_tasks_of_a_connector_whose_restart_fails_are_no_one_s(tmp_path: Path) -> None:
     """They were about to run, and do not: only the connector has failed."""
     secret = tmp_path / "s.properties"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
@@ -15,6 +16,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import Sender
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
+from waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -170,6 +172,74 @@ def test_following_sees_each_record_once(
         sender.begin()
 
     assert [b"0", b"1", b"2", b"3", b"4"] == [record.value for record in seen]
+
+
+def test_what_arrives_is_handed_over_without_asking_for_the_end(
+    log: CompactedLog,
+    seen: list[LogRecord],
+    compacted_topic: str,
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """Committed records alone; nothing before the first read."""
+    sender = log_sender("one")
+    sender.send_offsets(compacted_topic, ENTRIES)
+    sender.commit()
+    log.take_arrived()
+    assert [] == seen
+    log.read_to_end(Deadline.after(10))
+
+    def arrived(count: int) -> bool:
+        log.take_arrived()
+        return len(seen) == count
+
+    for count in (2, 3):
+        sender.begin()
+        sender.send_offsets(compacted_topic, ENTRIES)
+        sender.flush()
+        log.take_arrived()
+        assert (count - 1) * len(ENTRIES) == len(seen)
+        sender.commit()
+        until(lambda count=count: arrived(count * len(ENTRIES)))
+
+
+def made_again(bootstrap: str, topic: str) -> None:
+    """Another topic of that name in its place."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_topics([topic])[topic].result(20)
+    until(lambda: topic not in admin.list_topics(timeout=10).topics)
+    made = NewTopic(topic, 3, 1, config={"cleanup.policy": "compact"})
+    admin.create_topics([made])[topic].result(20)
+
+
+def test_another_topic_of_the_same_name_is_refused_each_time(
+    bootstrap: str,
+    log: CompactedLog,
+    compacted_topic: str,
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """Offsets of the one that was deleted mean nothing in it, although there are as many."""
+
+    def write(name: str) -> None:
+        sender = log_sender(name)
+        sender.send_offsets(compacted_topic, ENTRIES)
+        sender.commit()
+
+    def is_refused() -> bool:
+        try:
+            log.take_arrived()
+        except TaskFailedError as error:
+            return "is not the one that was read before" in str(error)
+        return False
+
+    write("one")
+    log.read_to_end(Deadline.after(10))
+    reached = [log.position(each) for each in range(3)]
+    made_again(bootstrap, compacted_topic)
+    write("two")
+
+    until(is_refused)
+    assert is_refused()
+    assert reached == [log.position(each) for each in range(3)]
 
 
 def test_a_missing_topic_fails(bootstrap: str) -> None:

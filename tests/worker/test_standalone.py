@@ -20,8 +20,10 @@ from headrace.offsets.store import LockedOffsetStore
 from headrace.plugins import validated_connectors
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.sqlite import SqliteStorage
+from headrace.task.channel import ChannelClient
 from headrace.worker import running, serving, standalone
 from headrace.worker import services as foundation
+from runtime.test_micro_batch import micro_batch
 from waiting import until
 
 NOWHERE = {
@@ -179,3 +181,18 @@ def test_slots_get_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyPatch)
     channel.close()
 
     assert form == channel._log()
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "PLAINTEXT"])
+def test_slots_are_told_the_certificate_of_an_encrypted_channel(protocol: str) -> None:
+    """As the configuration says; on the loopback interface only if it says so."""
+    props = NOWHERE | {"headrace.channel.security.protocol": protocol}
+    desk = LockedOffsetStore(MemoryOffsetStore())
+    batch = micro_batch(1)
+    channel = foundation.channel_for(WorkerConfig.parse(props), ConnectorOffsetStores(desk))
+    ticket = channel.open(batch)[0]
+    with ChannelClient(ticket) as client:
+        assert client.ask("valid")["valid"]
+    channel.close()
+
+    assert (protocol == "SSL") == (ticket.fingerprint is not None)

@@ -425,9 +425,6 @@ class Distributed:
             self._membership.request_join()
         if self._membership.needs_join:
             self._join()
-        if self._is_closed and not self._role.has_something:
-            # What it had waits for it to leave.
-            return
         self._rest(_LOOK_SECONDS)
         # Last: whatever is wrong with the topics, the group is not left for it.
         self._follow()
@@ -674,6 +671,9 @@ class Distributed:
         self._storage().flush()
         self._role.lose(names)
         self._giving_up = frozenset()
+        if self._is_closed:
+            # What was handed over waits for this worker to leave.
+            self._woken.set()
         if self._kafka is not None:
             for name in names:
                 self._kafka.services.offsets.keep_only(NamedConnector(name=name))

@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -76,11 +76,7 @@ def open_session(settings: SparkSettings, *, java_options: Sequence[str] = ()) -
         builder = SparkSession.builder.remote(settings.remote)
     else:
         builder = SparkSession.builder.master(settings.master or DEFAULT_MASTER)
-    python = settings.conf.get("spark.pyspark.python")
-    if python:
-        # PySpark itself looks at this key only where spark-submit has started it.
-        os.environ["PYSPARK_PYTHON"] = python
-    elif not os.environ.get("PYSPARK_PYTHON"):
+    if not os.environ.get("PYSPARK_PYTHON"):
         os.environ.update(spark_python(sys.executable, os.environ.get("PATH", "")))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     keys = {**({} if settings.remote else _defaults(java_options)), **settings.conf, **_FIXED}
@@ -89,7 +85,13 @@ def open_session(settings: SparkSettings, *, java_options: Sequence[str] = ()) -
     starts_java = not settings.remote or settings.remote.startswith("local")
     # A server refuses it, which no user can change; engines refuse a session in which it is true.
     warnings.filterwarnings("ignore", "Failed to set spark.speculation ")
-    with _our_java() if starts_java else nullcontext():
+    python = settings.conf.get("spark.pyspark.python")
+    started_with = {
+        **({"JAVA_HOME": str(find_java().home)} if starts_java else {}),
+        # PySpark itself looks at the key only where spark-submit has started it.
+        **({"PYSPARK_PYTHON": python} if python else {}),
+    }
+    with _in_environment(started_with):
         java_process.silence_py4j_traces()
         session = builder.getOrCreate()
     if not settings.remote:
@@ -181,17 +183,18 @@ def _defaults(java_options: Sequence[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _our_java() -> Generator[None]:
-    """Make Spark start the Java that headrace has found; programs that are started later do not inherit it."""
-    before = os.environ.get("JAVA_HOME")
-    os.environ["JAVA_HOME"] = str(find_java().home)
+def _in_environment(values: Mapping[str, str]) -> Generator[None]:
+    """Have Spark start with these *values*, such as the Java that headrace has found; programs that are started later do not inherit them."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["JAVA_HOME"]
-        else:
-            os.environ["JAVA_HOME"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 Session = TypeVar("Session")
