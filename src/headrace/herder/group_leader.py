@@ -81,8 +81,8 @@ class GroupLeader:
         self._memory = AssignorMemory()
         self._pieces_memory = PieceMemory()
         self._polled: dict[str, bool] = {}
-        # With the offset up to which the config topic had been read.
-        self._loads: tuple[int | None, Mapping[str, ConnectorLoad]] = (None, {})
+        # With the offset up to which the config topic had been read, and how many classes were known.
+        self._loads: tuple[tuple[int, int], Mapping[str, ConnectorLoad]] = ((-1, -1), {})
         self._divided = frozenset[Piece]()
         self._is_by_task = False
         self.strangers: Sequence[str] = ()
@@ -122,16 +122,16 @@ class GroupLeader:
                 # Of a class that is not here nothing is known, and it may be installed later.
                 if found is not None:
                     self._polled[name] = found
-                    self._loads = (None, {})
 
     def configured(self) -> Mapping[str, ConnectorLoad]:
         """What each connector needs. It is kept until the config topic has more: a group with many connectors waits for the answer."""
-        now = self._read_to()
-        read_to, loads = self._loads
-        if read_to != now:
+        # Found out before the connectors are looked at: another thread may read on, or learn of a class, meanwhile.
+        known = self._read_to(), len(self._polled)
+        known_then, loads = self._loads
+        if known_then != known:
             stored = self._local.configs.connectors()
             loads = {name: self._load(each) for name, each in stored.items()}
-            self._loads = now, loads
+            self._loads = known, loads
         return loads
 
     def answers(self, round_: Round) -> Mapping[str, Assignment]:
