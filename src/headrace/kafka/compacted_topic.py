@@ -9,13 +9,13 @@ from typing import Final
 from uuid import UUID
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
-from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.batches.decoding import decoded
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import Cluster, IsolationLevel
+from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster, IsolationLevel
+from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, ErrorCode, Reaction
 from headrace.kafka.wire.fetcher import LOST, FetchedRecords, Fetcher, FetchRange, FetchSettings
 from headrace.kafka.wire.settings import wire_settings
 
@@ -64,7 +64,6 @@ class CompactedLog:
         self._when_late = when_late
         self._reached: dict[int, int] = {}
         self._topic_id: UUID | None = None
-        self._admin = KafkaAdmin(config)
         self._cluster = Cluster(wire_settings(config.settings))
         self._settings = FetchSettings(
             isolation=IsolationLevel.READ_UNCOMMITTED
@@ -89,9 +88,9 @@ class CompactedLog:
         before *deadline*: usually another producer's transaction is open in the topic. The next call then
         reads over new connections.
         """
-        ends = self._admin.end_offsets(self._topic, deadline)
+        ends = self._ends(deadline)
         self._follow(ends, deadline)
-        self._connected(deadline)
+        self._connected()
         patience = _PATIENCE_SECONDS
         quiet = Deadline.after(patience, deadline.clock)
         while behind := self._behind(ends):
@@ -99,7 +98,7 @@ class CompactedLog:
                 self._disconnect()
                 raise self._late(behind, ends)
             reached = dict(self._reached)
-            self._take(self._connected(deadline), deadline)
+            self._take(self._connected(), deadline)
             if reached != self._reached:
                 quiet = Deadline.after(patience, deadline.clock)
             elif quiet.expired:
@@ -121,7 +120,7 @@ class CompactedLog:
         """
         if self._reached:
             share = Deadline.after(_CONNECT_SECONDS)
-            fetcher = self._connected(share)
+            fetcher = self._connected()
             while self._take(fetcher, Deadline.after(0) if fetcher.is_settled else share):
                 pass
 
@@ -134,10 +133,54 @@ class CompactedLog:
         self._disconnect()
         self._cluster.close()
 
+    def _ends(self, deadline: Deadline) -> dict[int, int]:
+        """The end of each partition; finds out whether the topic is still the one that was read before."""
+        try:
+            found = self._cluster.metadata([self._topic], deadline).topics[self._topic]
+            if found.error == UNKNOWN_TOPIC_OR_PARTITION:
+                # Brokers learn of a topic one after the other.
+                found = self._cluster.metadata([self._topic], deadline, again=True).topics[
+                    self._topic
+                ]
+        except RetriableError as error:
+            raise RetriableError(
+                f"The end of topic {self._topic!r} is not known. {error}"
+            ) from error
+        if found.error is not None:
+            raise self._refused("is not there for this client", found.error)
+        if self._topic_id not in (None, found.topic_id):
+            raise self._recreated("it has another id")
+        self._topic_id = found.topic_id
+        return self._offsets(LATEST, found.partitions, deadline)
+
+    def _offsets(self, which: int, partitions: Iterable[int], deadline: Deadline) -> dict[int, int]:
+        """The first offset of each of *partitions*, or the one after its last, open transactions included."""
+        wanted = {TopicPartition(self._topic, each): which for each in partitions}
+        try:
+            found = self._cluster.list_offsets(
+                wanted, deadline, isolation=IsolationLevel.READ_UNCOMMITTED
+            )
+        except RetriableError as error:
+            raise RetriableError(
+                f"The end of topic {self._topic!r} is not known. {error}"
+            ) from error
+        offsets = dict[int, int]()
+        for place, each in found.items():
+            if each.error is not None:
+                raise self._refused("cannot be read", each.error)
+            assert each.offset is not None
+            offsets[place.partition] = each.offset
+        return offsets
+
+    def _refused(self, what: str, error: ErrorCode) -> ConnectError:
+        sentence = f"Topic {self._topic!r} {what}: the brokers answer {error.name}. {error.advice}"
+        is_final = error.reaction is Reaction.FAIL or error == UNKNOWN_TOPIC_OR_PARTITION
+        return (TaskFailedError if is_final else RetriableError)(sentence.rstrip())
+
     def _follow(self, ends: dict[int, int], deadline: Deadline) -> None:
         added = sorted(ends.keys() - self._reached.keys())
         if added:
-            self._reached.update(self._admin.beginning_offsets(self._topic, added, deadline))
+            self._reached.update(self._offsets(EARLIEST, added, deadline))
             if self._fetcher is not None:
                 self._fetcher.add(self._ranges(added))
         for partition, end in ends.items():
@@ -155,10 +198,7 @@ class CompactedLog:
             for each in partitions
         ]
 
-    def _connected(self, deadline: Deadline) -> Fetcher:
-        if self._topic_id is None:
-            found = self._cluster.metadata([self._topic], deadline).topics[self._topic]
-            self._topic_id = found.topic_id
+    def _connected(self) -> Fetcher:
         if self._fetcher is None:
             self._fetcher = self._make(self._cluster, self._ranges(self._reached), self._settings)
         return self._fetcher
