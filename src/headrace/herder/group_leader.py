@@ -83,7 +83,8 @@ class GroupLeader:
         self._polled: dict[str, bool] = {}
         # With the offset up to which the config topic had been read, and how many classes were known.
         self._loads: tuple[tuple[int, int], Mapping[str, ConnectorLoad]] = ((-1, -1), {})
-        self._divided = frozenset[Piece]()
+        # Connectors, or their pieces where these are divided.
+        self._divided: frozenset[str] | frozenset[Piece] = frozenset[str]()
         self._is_by_task = False
         self.strangers: Sequence[str] = ()
         """The URLs of the workers of Kafka Connect among the members."""
@@ -106,7 +107,7 @@ class GroupLeader:
         configured = self.configured()
         if self._is_by_task:
             return self._configured_pieces(configured) != self._divided
-        return frozenset((name, ITSELF) for name in configured) != self._divided or any(
+        return frozenset(configured) != self._divided or any(
             name in configured and not configured[name].fits(each.notes.slots)
             for each in self.members
             if each.notes is not None
@@ -177,7 +178,7 @@ class GroupLeader:
 
     def _divided_among(self, said: Mapping[str, MemberMetadata], round_: Round) -> _Division:
         configured = self.configured()
-        self._divided = frozenset((name, ITSELF) for name in configured)
+        self._divided = frozenset(configured)
         members = {
             each: _member(one, takes_nothing=one.notes is None) for each, one in said.items()
         }
