@@ -53,8 +53,9 @@ class GroupStorage(Protocol):
 class GroupSettings:
     """What a worker says when it joins *group*: its *url*, with a slash at the end, and how many tasks it runs at once.
 
-    *protocol* is the highest version that it speaks; it speaks those below as well. *max_delay_ms* is ``scheduled.rebalance.max.delay.ms``; *hand_over* is how long its connectors may take to be taken over when it
-    leaves, *session* ``session.timeout.ms``, both in seconds. With *is_mixed* workers of Kafka Connect may be in the
+    *protocol* is the highest version that it speaks; it speaks those below as well. *max_delay_ms* is
+    ``scheduled.rebalance.max.delay.ms``; *hand_over* is how long its connectors may take to be taken over when it leaves, *session*
+    ``session.timeout.ms``, both in seconds. With *is_mixed* workers of Kafka Connect may be in the
     group, and *tells_java_leader* has one of them that leads give away at once what this worker has when it leaves.
     """
 

@@ -116,24 +116,27 @@ class GroupLeader:
 
     def learn_classes(self) -> None:
         """Find out whether connectors of each class need a slot for each task, which may import them: too slow while the group waits."""
-        for stored in self._local.configs.connectors().values():
+        read_to, connectors = self._read_to(), self._local.configs.connectors()
+        for stored in connectors.values():
             name = stored.config.get(CONNECTOR_CLASS) or ""
             if name not in self._polled:
                 found = self._local.validator.is_polled(name)
                 # Of a class that is not here nothing is known, and it may be installed later.
                 if found is not None:
                     self._polled[name] = found
+        self._keep_loads(read_to, connectors)
 
     def configured(self) -> Mapping[str, ConnectorLoad]:
         """What each connector needs. It is kept until the config topic has more: a group with many connectors waits for the answer."""
-        # Found out before the connectors are looked at: another thread may read on, or learn of a class, meanwhile.
-        known = self._read_to(), len(self._polled)
-        known_then, loads = self._loads
-        if known_then != known:
-            stored = self._local.configs.connectors()
-            loads = {name: self._load(each) for name, each in stored.items()}
-            self._loads = known, loads
-        return loads
+        # Asked before the connectors are looked at: another thread may read on meanwhile.
+        read_to = self._read_to()
+        if self._loads[0] != (read_to, len(self._polled)):
+            self._keep_loads(read_to, self._local.configs.connectors())
+        return self._loads[1]
+
+    def _keep_loads(self, read_to: int, connectors: Mapping[str, StoredConnector]) -> None:
+        known = read_to, len(self._polled)
+        self._loads = known, {name: self._load(each) for name, each in connectors.items()}
 
     def answers(self, round_: Round) -> Mapping[str, Assignment]:
         """What each member is given."""

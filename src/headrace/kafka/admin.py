@@ -174,22 +174,8 @@ class KafkaAdmin:
 
     def end_offsets(self, topic: str, deadline: Deadline) -> dict[int, int]:
         """The end of each partition, open transactions included."""
-        partitions = self.partitions(topic, deadline)
-        return self._offsets(
-            "the end of", OffsetSpec.latest(), topic, partitions, deadline=deadline
-        )
-
-    def beginning_offsets(
-        self, topic: str, partitions: Iterable[int], deadline: Deadline
-    ) -> dict[int, int]:
-        """The first offset that each of these *partitions* still has."""
-        first = OffsetSpec.earliest()
-        return self._offsets("the beginning of", first, topic, partitions, deadline=deadline)
-
-    def _offsets(
-        self, what: str, spec: object, topic: str, partitions: Iterable[int], *, deadline: Deadline
-    ) -> dict[int, int]:
-        wanted = {TopicPartition(topic, each): cast("OffsetSpec", spec) for each in partitions}
+        latest = cast("OffsetSpec", OffsetSpec.latest())
+        wanted = {TopicPartition(topic, each): latest for each in self.partitions(topic, deadline)}
 
         def ask(seconds: float) -> dict[int, int]:
             answers = self._client.list_offsets(
@@ -199,7 +185,7 @@ class KafkaAdmin:
                 place.partition: _end(answer.result().offset) for place, answer in answers.items()
             }
 
-        return self._answered(ask, what, deadline, topic=topic)
+        return self._answered(ask, "the end of", deadline, topic=topic)
 
     def ensure_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> bool:
         """Create *topic* unless it exists; returns whether it was created.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -14,7 +15,13 @@ from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster, IsolationLevel
+from headrace.kafka.wire.cluster import (
+    EARLIEST,
+    LATEST,
+    Cluster,
+    IsolationLevel,
+    TopicMetadata,
+)
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, ErrorCode, Reaction
 from headrace.kafka.wire.fetcher import LOST, FetchedRecords, Fetcher, FetchRange, FetchSettings
 from headrace.kafka.wire.settings import wire_settings
@@ -135,17 +142,10 @@ class CompactedLog:
 
     def _ends(self, deadline: Deadline) -> dict[int, int]:
         """The end of each partition; finds out whether the topic is still the one that was read before."""
-        try:
-            found = self._cluster.metadata([self._topic], deadline).topics[self._topic]
-            if found.error == UNKNOWN_TOPIC_OR_PARTITION:
-                # Brokers learn of a topic one after the other.
-                found = self._cluster.metadata([self._topic], deadline, again=True).topics[
-                    self._topic
-                ]
-        except RetriableError as error:
-            raise RetriableError(
-                f"The end of topic {self._topic!r} is not known. {error}"
-            ) from error
+        found = self._described(deadline)
+        if found.error == UNKNOWN_TOPIC_OR_PARTITION:
+            # Brokers learn of a topic one after the other.
+            found = self._described(deadline, again=True)
         if found.error is not None:
             raise self._refused("is not there for this client", found.error)
         if self._topic_id not in (None, found.topic_id):
@@ -153,17 +153,17 @@ class CompactedLog:
         self._topic_id = found.topic_id
         return self._offsets(LATEST, found.partitions, deadline)
 
+    def _described(self, deadline: Deadline, *, again: bool = False) -> TopicMetadata:
+        with self._end_is_unknown():
+            return self._cluster.metadata([self._topic], deadline, again=again).topics[self._topic]
+
     def _offsets(self, which: int, partitions: Iterable[int], deadline: Deadline) -> dict[int, int]:
         """The first offset of each of *partitions*, or the one after its last, open transactions included."""
         wanted = {TopicPartition(self._topic, each): which for each in partitions}
-        try:
+        with self._end_is_unknown():
             found = self._cluster.list_offsets(
                 wanted, deadline, isolation=IsolationLevel.READ_UNCOMMITTED
             )
-        except RetriableError as error:
-            raise RetriableError(
-                f"The end of topic {self._topic!r} is not known. {error}"
-            ) from error
         offsets = dict[int, int]()
         for place, each in found.items():
             if each.error is not None:
@@ -171,6 +171,15 @@ class CompactedLog:
             assert each.offset is not None
             offsets[place.partition] = each.offset
         return offsets
+
+    @contextmanager
+    def _end_is_unknown(self) -> Generator[None]:
+        try:
+            yield
+        except RetriableError as error:
+            raise RetriableError(
+                f"The end of topic {self._topic!r} is not known. {error}"
+            ) from error
 
     def _refused(self, what: str, error: ErrorCode) -> ConnectError:
         sentence = f"Topic {self._topic!r} {what}: the brokers answer {error.name}. {error.advice}"
