@@ -42,6 +42,12 @@ from waiting import until
 ME = "me"
 
 
+@pytest.fixture(autouse=True)
+def turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No broker wakes the thread, so that it looks by itself what a test has given it."""
+    monkeypatch.setattr("headrace.herder.distributed._LOOK_SECONDS", 0.02)
+
+
 @dataclass
 class Storage:
     """Topics that the test has written to; notes what is asked of it."""
@@ -62,6 +68,14 @@ class Storage:
     def take_arrived(self) -> None:
         """Count it: the topics are followed after each turn."""
         self.turns += 1
+
+    def follow_configs(self, on_record: Callable[[], object]) -> None:
+        """The test writes none."""
+
+    @property
+    def config_descriptor(self) -> int | None:
+        """There is no connection."""
+        return None
 
     def start_number(self, connector: str) -> int:
         """No configuration is written again."""

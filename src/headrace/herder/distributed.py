@@ -35,6 +35,7 @@ from headrace.herder.internal_requests import InternalRequest, SignedPeers, quie
 from headrace.herder.parted_connectors import PartedConnectors
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
+from headrace.herder.wakeup import Wakeup
 from headrace.kafka.deadline import Clock, Deadline, Reminder
 from headrace.kafka.membership import GroupMembership, GroupRole, Joined
 from headrace.observe.events import EventListener, Rebalanced, Rebalancing
@@ -45,7 +46,7 @@ from headrace.storage.protocols import StoredConnector
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
-_LOOK_SECONDS: Final = 0.2
+_LOOK_SECONDS: Final = 1.0
 _ALIVE_SECONDS: Final = 1.0
 _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
@@ -94,7 +95,7 @@ class Distributed:
         self._settings = settings
         self._storage = storage
         self._clock = clock
-        self._woken = threading.Event()
+        self._woken = Wakeup()
         self._role = WorkerRole(
             parts, settings, storage, clock, member_id=lambda: self._membership.member_id
         )
@@ -381,6 +382,7 @@ class Distributed:
         try:
             with parts.stages.during("initializing and reading to the end of internal topics"):
                 self._kafka = parts.opening()
+            self._storage().follow_configs(self._woken.set)
             self._role.as_leader.learn_classes()
             while not self._is_closed:
                 self._try(self._turn)
@@ -409,7 +411,7 @@ class Distributed:
             _log.warning("%s", error)
         # What has failed has asked for the next join already.
         self._woken.clear()
-        self._rest(_RETRY_SECONDS)
+        self._woken.wait(_RETRY_SECONDS)
 
     def _turn(self) -> None:
         self._stay_alive()
@@ -425,7 +427,7 @@ class Distributed:
             self._membership.request_join()
         if self._membership.needs_join:
             self._join()
-        self._rest(_LOOK_SECONDS)
+        self._rest(self._until_due())
         # Last: whatever is wrong with the topics, the group is not left for it.
         self._follow()
 
@@ -793,8 +795,14 @@ class Distributed:
             raise
 
     def _rest(self, seconds: float) -> None:
-        self._woken.wait(seconds)
-        self._woken.clear()
+        """Wait until this thread is woken, or a record of the config topic has arrived; for at most *seconds*."""
+        self._woken.wait(seconds, self._storage().config_descriptor)
+
+    def _until_due(self) -> float:
+        """In how many seconds this thread looks again, if nothing happens."""
+        if self._join_at is None:
+            return _LOOK_SECONDS
+        return min(_LOOK_SECONDS, self._join_at - self._clock())
 
     def _hand_over(self) -> None:
         """Have others take over what runs here before this worker leaves, rather than after the group has missed it (KIP-995)."""
@@ -834,6 +842,7 @@ class Distributed:
             _log.warning("The group %r was not left: %s", self._settings.group, error)
         finally:
             self._membership.close()
+            self._woken.close()
 
 
 def _log_failure(name: str, starting: Future[None]) -> None:

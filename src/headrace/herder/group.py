@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -28,6 +29,15 @@ class GroupStorage(Protocol):
 
     def take_arrived(self) -> None:
         """See what has arrived by now, without waiting."""
+        ...
+
+    def follow_configs(self, on_record: Callable[[], object]) -> None:
+        """From now on call *on_record* for each record of the config topic that is read, on whatever thread reads it."""
+        ...
+
+    @property
+    def config_descriptor(self) -> int | None:
+        """A file descriptor that is readable when records of the config topic have arrived; ``None`` while nothing is connected."""
         ...
 
     def flush(self) -> bool:

@@ -131,6 +131,12 @@ class CompactedLog:
             while self._take(fetcher, Deadline.after(0) if fetcher.is_settled else share):
                 pass
 
+    @property
+    def descriptor(self) -> int | None:
+        """What is readable when there is something for ``take_arrived``: a file descriptor, until the connections are replaced."""
+        fetcher = self._fetcher
+        return None if fetcher is None else fetcher.fileno()
+
     def position(self, partition: int) -> int:
         """The offset after the last record of *partition* that was handed over; 0 before."""
         return self._reached.get(partition, 0)

@@ -131,6 +131,11 @@ class SharedTopics:
         """The offset after the last record that was read of the first followed topic, which has one partition."""
         return self._logs[0].position(0)
 
+    @property
+    def descriptor(self) -> int | None:
+        """A file descriptor that is readable when there is something of the first followed topic to be taken."""
+        return self._logs[0].descriptor
+
     def write(self, *parts: TopicRecords) -> None:
         """Write *parts*, whatever others wrote; without a transaction, in their order."""
         with self._alone() as deadline:
@@ -224,7 +229,7 @@ class KafkaStorage:
             seconds=seconds,
             clock=clock,
         )
-        led.follow(topics.configs, clients.reader, configs.apply)
+        led.follow(topics.configs, clients.reader, self._apply_config)
         led.follow(topics.changes, clients.reader, changes.apply)
         own = SharedTopics(
             clients.worker, what="statuses", seconds=min(seconds, STATUS_SECONDS), clock=clock
@@ -236,6 +241,7 @@ class KafkaStorage:
         self._clients = clients
         self._seconds = seconds
         self._found = configs
+        self._on_config: Callable[[], object] = lambda: None
         self.configs = KafkaConfigStore(led, topics, configs, changes)
         self.changes = KafkaChangeStore(led, topics.changes, changes, self.configs)
         self.statuses = KafkaStatusStore(own, topics.statuses, statuses, generation)
@@ -251,9 +257,24 @@ class KafkaStorage:
             each.refresh()
 
     def take_arrived(self) -> None:
-        """See what has arrived by now, without waiting; called several times a second by the one who follows the topics."""
+        """See what has arrived by now, without waiting; called by the one who follows the topics, when something has, or each second."""
         for each in self._shared:
             each.take_arrived()
+
+    def follow_configs(self, on_record: Callable[[], object]) -> None:
+        """From now on call *on_record* with each record of the config topic that is read, on whatever thread reads."""
+        self._on_config = on_record
+
+    @property
+    def config_descriptor(self) -> int | None:
+        """A file descriptor that is readable when records of the config topic have arrived, until connections are replaced."""
+        return self._led.descriptor
+
+    def _apply_config(self, key: bytes | None, value: bytes | None) -> None:
+        try:
+            self._found.apply(key, value)
+        finally:
+            self._on_config()
 
     @property
     def session_key(self) -> SessionKey | None:

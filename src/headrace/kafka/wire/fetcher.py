@@ -266,6 +266,10 @@ class Fetcher:
         """How long brokers have throttled this client so far, by quota."""
         return self._throttled_ms
 
+    def fileno(self) -> int:
+        """A file descriptor that is readable when a leader has sent something: who waits for other things, too, polls then."""
+        return self._selector.fileno()
+
     def close(self) -> None:
         """Close the connections to the leaders; the cluster's own stay."""
         for leader in self._leaders.values():
