@@ -91,6 +91,8 @@ class Membership:
     """A membership in which the test says what is joined."""
 
     joins: list[Joined] = field(default_factory=list[Joined])
+    waits: int = 0
+    """How often the next join is not over when it is waited for."""
     member_id: str = ""
     requested: int = 0
     fails: Callable[[], bool] = lambda: False
@@ -106,8 +108,11 @@ class Membership:
         """Whether it has no id."""
         return not self.member_id
 
-    def join(self, seconds: float) -> Joined:
+    def join(self, seconds: float) -> Joined | None:
         """The next one."""
+        if self.waits:
+            self.waits -= 1
+            return None
         joined = self.joins.pop(0)
         self.member_id = joined.member_id
         return joined
@@ -272,6 +277,16 @@ def test_an_earlier_leader_is_kept_from_writing_before_its_last_words_are_read()
         until(lambda: group.is_open)
 
         assert ["take_lead", "refresh"] == member.storage.asked[:2]
+
+
+def test_a_join_that_is_under_way_is_waited_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise whoever has waited for a member that leaves gets its work when it next looks."""
+    monkeypatch.setattr("headrace.herder.distributed._LOOK_SECONDS", 600.0)
+    member = Member(Stage())
+    member.membership.waits = 3
+    member.joins()
+    with member.started() as group:
+        until(lambda: group.is_open)
 
 
 def test_a_new_leader_may_write_what_settling_needs(monkeypatch: pytest.MonkeyPatch) -> None:

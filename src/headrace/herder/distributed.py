@@ -800,6 +800,9 @@ class Distributed:
 
     def _until_due(self) -> float:
         """In how many seconds this thread looks again, if nothing happens."""
+        if self._membership.needs_join:
+            # It has waited for the others already, who may be there by now.
+            return 0.0
         if self._join_at is None:
             return _LOOK_SECONDS
         return min(_LOOK_SECONDS, self._join_at - self._clock())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TypeAlias
 
 from headrace.connect.errors import ConnectError, RetriableError
@@ -11,13 +13,14 @@ from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.kafka.transaction_coordinator import TransactionCoordinator
 
 TopicRecords: TypeAlias = tuple[str, Sequence[OffsetEntry]]
 """A topic, and records to be written to it."""
 
 
 class TopicWriter:
-    """Writes keys and values that errors name as *what*, such as ``source offsets``. One thread owns it.
+    """Writes keys and values that errors name as *what*, such as ``source offsets``. One thread owns it, beside which another one may ``open`` it.
 
     Its producer is made when it is first needed, which takes at most *open_seconds*, and another one after any failure, so that a
     call may be repeated.
@@ -34,6 +37,8 @@ class TopicWriter:
         self._what = what
         self._clock = clock
         self._deadline = Deadline.after(0, clock)
+        # Held while a producer is made: of two with one transactional id, the second fences the first.
+        self._making = threading.Lock()
         self._sender: Sender | None = None
         self._sending: Callable[[], Sender] = lambda: make_sender(
             producer,
@@ -42,7 +47,7 @@ class TopicWriter:
             clock=clock,
             waiting=self._give_up_late,
         )
-        self._is_atomic = producer.transactional_id is not None
+        self._producer = producer
 
     def write(self, parts: Sequence[TopicRecords], deadline: Deadline) -> None:
         """Write *parts*, durable on return: in one transaction, or without one each acknowledged before the next is sent.
@@ -52,7 +57,7 @@ class TopicWriter:
         """
         self._deadline = deadline
         try:
-            if self._is_atomic:
+            if self._producer.transactional_id is not None:
                 self._write(parts)
             else:
                 for part in parts:
@@ -61,24 +66,27 @@ class TopicWriter:
             self.close()
             raise
 
-    def open_anew(self, deadline: Deadline) -> None:
-        """Make another producer now: with a transactional id, earlier ones are fenced and their open transactions end.
+    def take_over(self, deadline: Deadline) -> None:
+        """With a transactional id, fence earlier producers, whose open transactions end; later writes use another producer.
 
-        Raises as :meth:`write`.
+        That takes some milliseconds, where the making of a producer takes half a second: see :meth:`open`. Raises as :meth:`write`.
         """
-        self._deadline = deadline
         self.close()
-        try:
-            self._opened()
-        except ConnectError:
-            self.close()
-            raise
+        if self._producer.transactional_id is not None:
+            with closing(TransactionCoordinator(self._producer)) as coordinator:
+                coordinator.take(self._producer.transactional_id, deadline)
+
+    def open(self, deadline: Deadline) -> None:
+        """Make the producer now, unless it is there, so that no write has to wait for it; any thread may call. Raises as :meth:`write`."""
+        self._deadline = deadline
+        self._opened()
 
     def close(self) -> None:
         """Release the producer; a later ``write`` makes another one."""
-        if self._sender is not None:
-            self._sender.close()
-            self._sender = None
+        with self._making:
+            if self._sender is not None:
+                self._sender.close()
+                self._sender = None
 
     def _write(self, parts: Sequence[TopicRecords]) -> None:
         sender = self._opened()
@@ -88,10 +96,16 @@ class TopicWriter:
         sender.commit()
 
     def _opened(self) -> Sender:
-        if self._sender is None:
-            self._sender = self._sending()
-            self._sender.open()
-        return self._sender
+        with self._making:
+            if self._sender is None:
+                sender = self._sending()
+                try:
+                    sender.open()
+                except BaseException:
+                    sender.close()
+                    raise
+                self._sender = sender
+            return self._sender
 
     def _give_up_late(self, doing: str) -> None:
         """Called by the sender about once a second while it waits."""

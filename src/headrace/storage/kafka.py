@@ -116,7 +116,12 @@ class SharedTopics:
     def take_writing(self) -> None:
         """Fence earlier producers with the transactional id, if there is one: what they have not committed by then never counts."""
         with self._alone() as deadline:
-            self._writer.open_anew(deadline)
+            self._writer.take_over(deadline)
+
+    def open_writer(self) -> None:
+        """Make the producer now, so that no write has to wait for it, while others read; whoever may not write makes none."""
+        self._may_write()
+        self._writer.open(Deadline.after(self._seconds, self._clock))
 
     def take_arrived(self) -> None:
         """See what has arrived by now, without waiting, not even for another thread that reads."""
@@ -250,6 +255,15 @@ class KafkaStorage:
     def take_lead(self) -> None:
         """Keep an earlier leader from writing, also one that has begun to; without transactions its membership alone does."""
         self._led.take_writing()
+        threading.Thread(
+            target=in_log_context(self._open_writer), name="headrace-leading", daemon=True
+        ).start()
+
+    def _open_writer(self) -> None:
+        try:
+            self._led.open_writer()
+        except ConnectError as error:
+            _LOG.debug("The first write makes its own producer: %s", error)
 
     def refresh(self) -> None:
         """See everything committed before this call."""
