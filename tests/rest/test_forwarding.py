@@ -71,6 +71,18 @@ def test_the_leader_answers_and_the_follower_catches_up(serve: Serve) -> None:
     assert 3 == follower.caught_up
 
 
+def test_a_follower_does_not_catch_up_after_a_question(serve: Serve) -> None:
+    """Nothing has been changed by it."""
+    leader = FakeHerder()
+    follower = following(serve(leader))
+    url = serve(follower)
+
+    answers = [httpx.request(method, f"{url}connectors") for method in ("GET", "HEAD")]
+
+    assert [200, 200] == [each.status_code for each in answers]
+    assert 0 == follower.caught_up
+
+
 def test_what_the_leader_refuses_is_refused_in_its_words(serve: Serve) -> None:
     """Nothing was changed that the follower would have to see."""
 
