@@ -16,7 +16,13 @@ import pytest
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import NO_LEADER, BadRequestError, ConflictError
+from headrace.herder.errors import (
+    NO_LEADER,
+    BadRequestError,
+    ConflictError,
+    ElsewhereError,
+    NotFoundError,
+)
 from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     BEHIND,
@@ -34,7 +40,13 @@ from headrace.herder.group_protocol import (
 from headrace.herder.group_role import WorkerRole
 from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.worker_herder import WorkerHerder
-from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
+from headrace.kafka.membership import (
+    DescribedMember,
+    GroupMembership,
+    GroupRole,
+    Joined,
+    JoinedMember,
+)
 from headrace.storage.protocols import Status, StoredConnector
 from herder.stage import SlowStatuses, Stage, config
 from waiting import until
@@ -81,6 +93,7 @@ class Membership:
     requested: int = 0
     fails: Callable[[], bool] = lambda: False
     failed: int = 0
+    members: Sequence[DescribedMember] = ()
 
     @property
     def needs_join(self) -> bool:
@@ -112,6 +125,10 @@ class Membership:
         """Always."""
         return True
 
+    def described(self, seconds: float) -> Sequence[DescribedMember]:
+        """What the test says."""
+        return self.members
+
     def leave(self, reason: str, seconds: float) -> None:
         """Nothing."""
 
@@ -139,6 +156,7 @@ class Storing(Alone):
 
     stage: Stage
     asked: int = 0
+    sent: list[Any] = field(default_factory=list[Any])
 
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """Only what is signed."""
@@ -146,7 +164,10 @@ class Storing(Alone):
             raise BadRequestError("It is not signed.")
 
     def ask(self, url: str, request: InternalRequest) -> None:
-        """Store them."""
+        """Store them, or note what else it is."""
+        if request.path == "/workers":
+            self.sent.append(json.loads(request.body))
+            return
         self.asked += 1
         _, _, name, _ = urlsplit(request.path).path.split("/")
         self.stage.configs.put_task_configs(name, json.loads(request.body))
@@ -829,6 +850,57 @@ def test_workers_of_kafka_connect_sign_nothing_in_older_protocols(
         else:
             with pytest.raises(BadRequestError):
                 group.verify(b"[]", None, None)
+
+
+def described(url: str, has: Sequence[str], *, gets: Sequence[str] = (), **notes: Any) -> Any:  # noqa: ANN401
+    """A member as the brokers tell of it; with *notes* it is one of ours."""
+    said = MemberMetadata(
+        url=url,
+        config_offset=5,
+        allocation=Assignment(assigned={name: [-1, 0] for name in has}),
+        notes=MemberNotes(**notes) if notes else None,
+    )
+    given = Assignment(assigned={name: [-1] for name in gets}, revoked={"gone": [-1], "half": [0]})
+    return DescribedMember(url, encoded_metadata(said), encoded_assignment(given))
+
+
+def test_the_brokers_tell_who_is_in_the_group_of_a_leader_of_kafka_connect() -> None:
+    """It does not tell itself; and requests reach the workers that know them."""
+    member = mixed()
+    member.joins(leader="java")
+    member.membership.members = [
+        described(
+            "http://two:1/", ["gone", "half"], slots=3, version="1", flags=MemberFlag.LEAVING
+        ),
+        described("http://java/", ["b"], gets=["a"]),
+    ]
+    with member.started() as group:
+        until(lambda: group.is_open)
+        java, two = group.workers()
+        assert ("java", True, 0, "", ["a", "b"]) == (
+            java.id,
+            java.is_leader,
+            java.slots,
+            java.version,
+            java.connectors,
+        )
+        assert ("two:1", "LEAVING", 3, ["half"]) == (two.id, two.state, two.slots, two.connectors)
+        assert "UNREACHABLE" == group.known_workers(unreachable="http://two:1/")[1].state
+
+        with pytest.raises(ElsewhereError) as sent:
+            group.relinquish("two:1")
+        assert "http://two:1/" == sent.value.url
+        assert member.herder is not None
+        member.herder.relinquish("two:1", stay=True, signed=True)
+        member.herder.rejoin("two:1", signed=True)
+        assert ["relinquish", "rejoin"] == [each["action"] for each in member.java.sent]
+        with pytest.raises(ConflictError, match="java is one of Kafka Connect, which hands noth"):
+            group.relinquish("java")
+        with pytest.raises(NotFoundError, match="has no worker x:1, only java, two:1"):
+            group.rejoin("x:1")
+        member.membership.members = [DescribedMember("m", b"", b"")]
+        with pytest.raises(ConflictError, match="'g' is dividing its work at this moment"):
+            group.workers()
 
 
 def test_a_worker_does_not_stay_without_work_under_a_leader_of_kafka_connect() -> None:

@@ -11,13 +11,12 @@ from functools import partial
 from typing import Final, TypeVar
 
 from headrace.connect.errors import ConnectError, RetriableError
-from headrace.herder.answers import TargetState, WorkerInfo, WorkerState
+from headrace.herder.answers import TargetState, WorkerInfo
 from headrace.herder.coordination import HerderParts, settle_changes
 from headrace.herder.errors import (
     NO_LEADER,
     ConflictError,
     ElsewhereError,
-    NotFoundError,
     RequestError,
     ServerError,
 )
@@ -27,10 +26,10 @@ from headrace.herder.group_protocol import (
     Assignment,
     GroupFormatError,
     MemberFlag,
-    MemberNotes,
     ProtocolVersion,
 )
 from headrace.herder.group_role import WorkerRole
+from headrace.herder.group_view import elsewhere, infos, members_in
 from headrace.herder.internal_requests import InternalRequest, SignedPeers, quiet_request
 from headrace.herder.parted_connectors import PartedConnectors
 from headrace.herder.services import KafkaServices
@@ -51,6 +50,7 @@ _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 300.0
+_DESCRIBE_SECONDS: Final = 10.0
 _SETTLE_SECONDS: Final = 30.0
 _REFRESH_SECONDS: Final = 15.0
 _READ_SECONDS: Final = 5.0
@@ -293,9 +293,16 @@ class Distributed:
         self.catch_up()
 
     def workers(self) -> Sequence[WorkerInfo]:
-        """The group as its leader knows it since the work was last divided."""
-        self._require_telling_leader()
-        return sorted(map(self._info, self._role.as_leader.members), key=lambda each: each.id)
+        """The group as its leader knows it since the work was last divided; one of Kafka Connect does not tell, but the brokers do."""
+        if self._role.follows_stranger:
+            return self.known_workers()
+        self._require_leader()
+        return infos(self._role.as_leader.members, leader=self._role.leader_url)
+
+    def known_workers(self, *, unreachable: str | None = None) -> Sequence[WorkerInfo]:
+        """The group as the brokers know it; the worker at the URL *unreachable* does not answer."""
+        members = self._described_members()
+        return infos(members, leader=self._role.leader_url, unreachable=unreachable)
 
     def relinquish(self, worker: str, *, stay: bool = False) -> None:
         """Hand over what runs here, now or as the first thing at its end; raises ``ElsewhereError`` where another worker is meant."""
@@ -335,37 +342,21 @@ class Distributed:
     def _require_named(self, worker: str) -> None:
         if worker == worker_name(self._settings.url):
             return
-        self._require_telling_leader()
-        found = {worker_name(each.url): each.url for each in self._role.as_leader.members}
-        if worker not in found:
-            raise NotFoundError(
-                f"The group {self._settings.group!r} has no worker {worker}, only {', '.join(sorted(found))}."
-            )
-        raise ElsewhereError(f"Only worker {worker} itself can do this.", url=found[worker])
-
-    def _require_telling_leader(self) -> None:
         if self._role.follows_stranger:
-            raise ConflictError(
-                f"A worker of Kafka Connect leads the group {self._settings.group!r}, which does not tell who its members are: ask each worker itself."
-            )
-        self._require_leader()
+            members = self._described_members()
+        else:
+            self._require_leader()
+            members = self._role.as_leader.members
+        raise elsewhere(members, worker, group=self._settings.group)
 
-    def _info(self, member: GroupMember) -> WorkerInfo:
-        notes = member.notes or MemberNotes()
-        state = WorkerState.ACTIVE
-        if notes.flags & MemberFlag.LEAVING:
-            state = WorkerState.LEAVING
-        elif notes.flags & MemberFlag.TAKES_NOTHING:
-            state = WorkerState.ARRIVING
-        return WorkerInfo(
-            id=worker_name(member.url),
-            url=member.url,
-            version=notes.version,
-            slots=notes.slots,
-            is_leader=member.url == self._role.leader_url,
-            state=state,
-            connectors=sorted(member.connectors),
-        )
+    def _described_members(self) -> Sequence[GroupMember]:
+        try:
+            described = self._membership.described(_DESCRIBE_SECONDS)
+        except ConnectError as error:
+            raise ConflictError(
+                f"Kafka does not tell who is in the group {self._settings.group!r}: {error}"
+            ) from error
+        return members_in(described, group=self._settings.group)
 
     def _set_flag(self, flag: MemberFlag, *, is_set: bool) -> None:
         with self._flags_guard:
