@@ -706,6 +706,27 @@ def test_what_a_leader_of_kafka_connect_gives_in_part_is_failed() -> None:
         assert {1: "UNASSIGNED"} == member.stage.states("d")
 
 
+def test_what_a_worker_of_kafka_connect_has_begun_with_is_not_shown_as_given_up() -> None:
+    """A connector has got one more task, which that one is given: what this worker ran of it ends, and is all that it says anything of."""
+    member = mixed()
+    stored(member.stage, "c")
+    member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}] * 2)
+    member.joins(leader="java", pieces={"c": [-1, 0, 1]})
+    with member.started():
+        until(lambda: set(member.stage.states().values()) == {"RUNNING"})
+        until(lambda: len(member.stage.states()) == 3)
+        until(lambda: member.storage.turns > 2)
+        member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}] * 3)
+        began = Status(state="RUNNING", worker_id="java", generation=member.generation + 1)
+        member.stage.statuses.put("c", 2, began)
+        member.joins(leader="java", taken={"c": [-1, 0, 1]})
+        until(lambda: member.runs() == [])
+
+        ended = {None: "UNASSIGNED", 0: "UNASSIGNED", 1: "UNASSIGNED"}
+        until(lambda: member.stage.states() == {**ended, 2: "RUNNING"})
+        assert began == member.stage.statuses.statuses("c")[2]
+
+
 def test_tasks_of_a_new_connector_begin_when_they_are_assigned() -> None:
     """Another worker may be given them."""
     member = mixed()
