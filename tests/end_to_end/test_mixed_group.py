@@ -59,6 +59,17 @@ class Mixed:
             )
         }
 
+    def send_again(self, asked: RunningWorker, name: str) -> None:
+        """Have a connector begin anew, whose task has ended before its offsets are altered."""
+        asked.request("PUT", f"/connectors/{name}/stop")
+        place = {"filename": str(self.group.file(name))}
+        change = {"offsets": [{"partition": place, "offset": {"position": 0}}]}
+        asked.request("PATCH", f"/connectors/{name}/offsets", change)
+        assert "RUNNING" not in asked.states(name)[1:]
+        self.group.written[name] *= 2
+        asked.request("PUT", f"/connectors/{name}/resume")
+        self.group.wait_for_all(asked, name)
+
     def read_all(self, asked: RunningWorker, names: list[str]) -> None:
         """Have the connectors read more lines, to the end."""
         for name in names:
@@ -141,6 +152,7 @@ def test_ours_leads(group: Group, protocol: str) -> None:
             java.wait_for(lambda: len(mixed.owned(java, mixed.java)) == 2)
             ours.wait_for(lambda: len(mixed.owned(ours, mixed.ours)) == 2)
             mixed.read_all(java, names)
+            mixed.send_again(ours, min(mixed.owned(java, mixed.java)))
             if protocol != "eager":
                 names.append("new")
                 mixed.create(java, "new")

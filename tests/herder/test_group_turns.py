@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from headrace.herder.errors import (
     ConflictError,
     ElsewhereError,
     NotFoundError,
+    ServerError,
 )
 from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
@@ -797,6 +798,49 @@ def test_with_workers_of_kafka_connect_a_leader_divides_tasks_one_by_one() -> No
         answers = {each: decoded_assignment(answer) for each, answer in told.items()}
         assert {"c": (-1, 0), "d": (1,)} == answers["java"].assigned
         assert {"d": (-1, 0)} == answers[ME].assigned
+
+
+def test_tasks_of_workers_of_kafka_connect_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They end them before they join again, and then do not say that they have them; a worker of headrace is asked."""
+    member, said = mixed(), Future[None]()
+    said.set_result(None)
+    member.stage.grace = 0.0
+    monkeypatch.setattr("headrace.herder.distributed.LEAVE_SECONDS", 0.0)
+    stored(member.stage, "c", "d")
+    member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}])
+
+    def told(number: int, has: Mapping[str, Sequence[int]] | None) -> None:
+        assert member.role is not None
+        allocation = None if has is None else Assignment(assigned=has)
+        java = MemberMetadata(url="http://java/", config_offset=5, allocation=allocation)
+        joined = [
+            JoinedMember(ME, member.role.protocols()[0][1]),
+            JoinedMember("java", encoded_metadata(java)),
+        ]
+        member.role.assign(number, "sessioned", ME, joined)
+
+    with member.started() as group, ThreadPoolExecutor(1) as asking:
+        until(lambda: member.role is not None)
+        told(-1, None)
+        # It has been given a task, and is told to end it.
+        member.stage.configs.put_task_configs("c", [])
+        told(0, {"c": [-1, 0]})
+        waits = asking.submit(group.await_end, "c", said, "Nothing was changed")
+        assert not is_done(waits)
+        told(1, {"c": [-1]})
+        waits.result(10)
+
+        told(2, {"d": [0]})
+        with pytest.raises(ServerError) as raised:
+            group.await_end("d", said, "Nothing was changed")
+        assert str(raised.value).startswith(
+            "Nothing was changed, but workers of Kafka Connect (http://java/) still have tasks of connector d after"
+        )
+
+
+def is_done(future: Future[None]) -> bool:
+    """Whether it is, after a while in which it would be."""
+    return not wait([future], timeout=0.3).not_done
 
 
 def test_a_leader_of_kafka_connect_is_made_to_forget_who_leaves() -> None:

@@ -257,6 +257,7 @@ class Distributed:
     def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
         """Wait for the run here, or ask the worker that has the connector."""
         self._parts.reconciler.await_end(name, ended, outcome)
+        self._await_strangers(name, outcome)
         url = self._role.as_leader.owner_url(name)
         # Workers of Kafka Connect are not asked such a thing.
         if url in (None, self._settings.url, *self._role.as_leader.strangers):
@@ -267,6 +268,19 @@ class Distributed:
             raise ServerError(
                 f"{outcome}, but the worker at {url}, which has connector {name}, does not say that nothing of it runs any more: {error}"
             ) from error
+
+    def _await_strangers(self, name: str, outcome: str) -> None:
+        """Wait until no worker of Kafka Connect has tasks of the connector, as the rounds show in which its tasks are taken away."""
+        settings = self._settings
+        seconds = self._parts.local.grace + LEAVE_SECONDS + settings.session
+        deadline = Deadline.after(seconds, self._clock)
+        while urls := self._role.as_leader.strangers_with(name):
+            if deadline.expired:
+                raise ServerError(
+                    f"{outcome}, but workers of Kafka Connect ({', '.join(urls)}) still have tasks of connector {name} after {seconds:g} s. The "
+                    f"group {settings.group!r} takes them away as soon as all its members have joined again. Retry later."
+                )
+            time.sleep(_ARRIVING_SECONDS)
 
     def await_quiet(self, name: str) -> None:
         """Read to the end of the config topic, and end what is not to run any more."""
