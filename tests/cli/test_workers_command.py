@@ -168,6 +168,16 @@ def test_another_worker_is_asked_when_the_one_that_was_asked_ends(shell: Shell, 
     assert leaves.has_ended
 
 
+def test_no_worker_of_kafka_connect_is_asked(shell: Shell, serve: Serve):
+    """It leads the group, and does not know the question: the last one of headrace has left when it does not answer."""
+    leaves = Leaves(group={ONE: worker(ONE)})
+    java = serve(FakeHerder(trouble=lambda: pytest.fail("It was asked.")))
+    leaves.group[TWO] = worker(TWO, is_leader=True, url=java.url, version="")
+    leaves.ends = serve(leaves).close
+
+    assert "Worker one:8083 has left the group.\n" == shell.done("workers", "relinquish", ONE)
+
+
 def test_the_last_worker_has_left_when_nothing_answers_at_its_address(shell: Shell, serve: Serve):
     """There is no other one to ask."""
     leaves = Leaves(group={ONE: worker(ONE)})
@@ -235,6 +245,7 @@ def test_ids_are_completed(serve: Serve):
         (LEAVING, ARRIVING, False, Progress.HAS_LEFT),
         (LEAVING, ARRIVING, True, Progress.IS_BACK),
         (LEAVING, ACTIVE, False, Progress.IS_BACK),
+        (LEAVING, WorkerState.UNREACHABLE, False, Progress.WAITS),
         (LEAVING, ACTIVE, True, Progress.IS_BACK),
     ],
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-import httpx
 import pytest
 
 from end_to_end.either_worker import RunningWorker, Workers
@@ -30,14 +33,22 @@ class Mixed:
     delay_seconds: int = _DELAY_SECONDS
     protocol: str = "sessioned"
     java: Workers = field(init=False)
+    more_java: Workers = field(init=False)
     ours: Workers = field(init=False)
+    more_ours: Workers = field(init=False)
 
     def __post_init__(self) -> None:
         delay = {"scheduled.rebalance.max.delay.ms": str(self.delay_seconds * 1000)}
         shared = {**self.group.workers.settings, **delay}
         own = {"headrace.group.mixed": "true", "connect.protocol": self.protocol}
-        self.java = Workers(self.group.folder / "java", shared)
-        self.ours = Workers(self.group.folder / "ours", {**shared, **own})
+        # One that has begun otherwise goes on with what it had when its group becomes eager.
+        theirs = {"connect.protocol": "eager"} if self.protocol == "eager" else {}
+        self.java, self.more_java = (
+            Workers(self.group.folder / name, {**shared, **theirs}) for name in ("java", "java2")
+        )
+        self.ours, self.more_ours = (
+            Workers(self.group.folder / name, {**shared, **own}) for name in ("ours", "ours2")
+        )
 
     def create(self, asked: RunningWorker, name: str) -> None:
         """A connector that runs."""
@@ -58,6 +69,32 @@ class Mixed:
                 for part in (each["status"]["connector"], *each["status"]["tasks"])
             )
         }
+
+    def send_again(self, asked: RunningWorker, name: str) -> None:
+        """Have a connector begin anew, whose task has ended before its offsets are altered."""
+        asked.request("PUT", f"/connectors/{name}/stop")
+        place = {"filename": str(self.group.file(name))}
+        change = {"offsets": [{"partition": place, "offset": {"position": 0}}]}
+        asked.request("PATCH", f"/connectors/{name}/offsets", change)
+        assert "RUNNING" not in asked.states(name)[1:]
+        self.group.written[name] *= 2
+        asked.request("PUT", f"/connectors/{name}/resume")
+        self.group.wait_for_all(asked, name)
+
+    def listed(self) -> dict[str, dict[str, Any]]:
+        """The members, as a worker of ours lists them, by their ports."""
+        found = json.loads(self._command("list", "--json"))
+        return {int(each["url"].rstrip("/").rpartition(":")[2]): each for each in found}
+
+    def relinquish(self, workers: Workers) -> None:
+        """Have that worker of ours leave, by whichever one is asked; it has left when this returns."""
+        self._command("relinquish", f"127.0.0.1:{workers.port}")
+
+    def _command(self, *words: str) -> str:
+        command = [sys.executable, "-m", "headrace", "workers", *words, "--url", self.ours.address]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def read_all(self, asked: RunningWorker, names: list[str]) -> None:
         """Have the connectors read more lines, to the end."""
@@ -86,6 +123,12 @@ def group(bootstrap: str, tmp_path: Path) -> Group:
     return Group(bootstrap, tmp_path / "group", exactly_once=False)
 
 
+@pytest.fixture
+def exactly(bootstrap: str, tmp_path: Path) -> Group:
+    """A group of no one, with exactly-once."""
+    return Group(bootstrap, tmp_path / "group", exactly_once=True)
+
+
 @pytest.mark.parametrize(
     ("protocol", "by_request"),
     [("sessioned", False), ("compatible", True)],
@@ -109,8 +152,7 @@ def test_java_leads(group: Group, protocol: str, *, by_request: bool) -> None:
             before = mixed.states_written(kept)
             began = time.monotonic()
             if by_request:
-                url = f"{mixed.ours.address}/admin/workers/127.0.0.1:{mixed.ours.port}/relinquish"
-                assert httpx.put(url).status_code == 202
+                mixed.relinquish(mixed.ours)
                 assert ours.process.wait(_SOON) == 0
             else:
                 ours.end(signal.SIGTERM)
@@ -119,6 +161,71 @@ def test_java_leads(group: Group, protocol: str, *, by_request: bool) -> None:
         assert before == mixed.states_written(kept)
         mixed.read_all(java, [*_NAMES, *more])
         java.end(signal.SIGTERM)
+    assert mixed.is_right()
+
+
+def test_java_leads_where_all_work_stops_before_it_is_dealt(group: Group) -> None:
+    """Our worker ends what it has before it joins again, and what it is dealt runs; nothing waits for it when it is gone."""
+    mixed = Mixed(group, protocol="eager")
+    with mixed.java.java() as java:
+        for name in _NAMES:
+            mixed.create(java, name)
+        with mixed.ours.ours() as ours:
+            ours.wait_for(lambda: len(mixed.owned(ours, mixed.ours)) == 2)
+            java.wait_for(lambda: len(mixed.owned(java, mixed.java)) == 2)
+            mixed.read_all(java, _NAMES)
+            ours.end(signal.SIGTERM)
+        java.wait_for(lambda: mixed.owned(java, mixed.java) == set(_NAMES))
+        mixed.read_all(java, _NAMES)
+        java.end(signal.SIGTERM)
+    assert mixed.is_right()
+
+
+def test_two_of_ours_under_a_java_leader(exactly: Group) -> None:
+    """One is asked to have the other one leave, which the leader does not know; when the leader is killed the last one takes over."""
+    mixed, names = Mixed(exactly), _NAMES[:3]
+    with mixed.java.java() as java:
+        for name in names:
+            mixed.create(java, name)
+        with mixed.ours.ours() as ours, mixed.more_ours.ours() as other:
+            for each in (mixed.java, mixed.ours, mixed.more_ours):
+                ours.wait_for(lambda each=each: len(mixed.owned(ours, each)) == 1)
+            mixed.read_all(ours, names)
+            found = mixed.listed()
+            assert {mixed.java.port, mixed.ours.port, mixed.more_ours.port} == set(found)
+            assert found[mixed.java.port]["is_leader"]
+            assert [1, 1, 1] == [len(each["connectors"]) for each in found.values()]
+
+            mixed.relinquish(mixed.more_ours)
+            assert other.process.wait(_SOON) == 0
+            left = (mixed.java, mixed.ours)
+            ours.wait_for(lambda: sum(len(mixed.owned(ours, each)) for each in left) == 3)
+            mixed.read_all(ours, names)
+            java.end(signal.SIGKILL)
+            ours.wait_for(lambda: mixed.owned(ours, mixed.ours) == set(names))
+            mixed.read_all(ours, names)
+            ours.end(signal.SIGTERM)
+    assert mixed.is_right()
+
+
+def test_two_of_theirs_under_ours(exactly: Group) -> None:
+    """Each is given its share, and what one that is killed had goes on at the others."""
+    mixed, names = Mixed(exactly, delay_seconds=2), _NAMES[:3]
+    with mixed.ours.ours() as ours:
+        for name in names:
+            mixed.create(ours, name)
+        with mixed.java.java() as java, mixed.more_java.java() as other:
+            for each in (mixed.ours, mixed.java, mixed.more_java):
+                ours.wait_for(lambda each=each: len(mixed.owned(ours, each)) == 1)
+            mixed.read_all(ours, names)
+            other.end(signal.SIGKILL)
+            left = (mixed.ours, mixed.java)
+            ours.wait_for(lambda: sum(len(mixed.owned(ours, each)) for each in left) == 3)
+            mixed.read_all(ours, names)
+            java.end(signal.SIGTERM)
+        ours.wait_for(lambda: mixed.owned(ours, mixed.ours) == set(names))
+        mixed.read_all(ours, names)
+        ours.end(signal.SIGTERM)
     assert mixed.is_right()
 
 
@@ -141,6 +248,7 @@ def test_ours_leads(group: Group, protocol: str) -> None:
             java.wait_for(lambda: len(mixed.owned(java, mixed.java)) == 2)
             ours.wait_for(lambda: len(mixed.owned(ours, mixed.ours)) == 2)
             mixed.read_all(java, names)
+            mixed.send_again(ours, min(mixed.owned(java, mixed.java)))
             if protocol != "eager":
                 names.append("new")
                 mixed.create(java, "new")

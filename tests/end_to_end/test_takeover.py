@@ -134,7 +134,8 @@ def test_over_and_back(
     group = Group(bootstrap, tmp_path / "group", exactly_once)
     with group.workers.java() as java:
         _begun(group, java)
-        assert len(group.workers.checked()["group"]["members"]) == 1
+        members = group.workers.checked()["group"]["members"]
+        assert [f"{group.workers.address}/"] == [each["url"] for each in members]
         group.write("running")
         java.end(end)
     before = group.records("config")

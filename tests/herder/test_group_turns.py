@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,14 @@ import pytest
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import NO_LEADER, BadRequestError, ConflictError
+from headrace.herder.errors import (
+    NO_LEADER,
+    BadRequestError,
+    ConflictError,
+    ElsewhereError,
+    NotFoundError,
+    ServerError,
+)
 from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     BEHIND,
@@ -34,7 +41,13 @@ from headrace.herder.group_protocol import (
 from headrace.herder.group_role import WorkerRole
 from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.worker_herder import WorkerHerder
-from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
+from headrace.kafka.membership import (
+    DescribedMember,
+    GroupMembership,
+    GroupRole,
+    Joined,
+    JoinedMember,
+)
 from headrace.storage.protocols import Status, StoredConnector
 from herder.stage import SlowStatuses, Stage, config
 from waiting import until
@@ -97,6 +110,7 @@ class Membership:
     requested: int = 0
     fails: Callable[[], bool] = lambda: False
     failed: int = 0
+    members: Sequence[DescribedMember] = ()
 
     @property
     def needs_join(self) -> bool:
@@ -131,6 +145,10 @@ class Membership:
         """Always."""
         return True
 
+    def described(self, seconds: float) -> Sequence[DescribedMember]:
+        """What the test says."""
+        return self.members
+
     def leave(self, reason: str, seconds: float) -> None:
         """Nothing."""
 
@@ -158,6 +176,7 @@ class Storing(Alone):
 
     stage: Stage
     asked: int = 0
+    sent: list[Any] = field(default_factory=list[Any])
 
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """Only what is signed."""
@@ -165,7 +184,10 @@ class Storing(Alone):
             raise BadRequestError("It is not signed.")
 
     def ask(self, url: str, request: InternalRequest) -> None:
-        """Store them."""
+        """Store them, or note what else it is."""
+        if request.path == "/workers":
+            self.sent.append(json.loads(request.body))
+            return
         self.asked += 1
         _, _, name, _ = urlsplit(request.path).path.split("/")
         self.stage.configs.put_task_configs(name, json.loads(request.body))
@@ -714,6 +736,27 @@ def test_what_a_leader_of_kafka_connect_gives_in_part_is_failed() -> None:
         assert {1: "UNASSIGNED"} == member.stage.states("d")
 
 
+def test_what_a_worker_of_kafka_connect_has_begun_with_is_not_shown_as_given_up() -> None:
+    """A connector has got one more task, which that one is given: what this worker ran of it ends, and is all that it says anything of."""
+    member = mixed()
+    stored(member.stage, "c")
+    member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}] * 2)
+    member.joins(leader="java", pieces={"c": [-1, 0, 1]})
+    with member.started():
+        until(lambda: set(member.stage.states().values()) == {"RUNNING"})
+        until(lambda: len(member.stage.states()) == 3)
+        until(lambda: member.storage.turns > 2)
+        member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}] * 3)
+        began = Status(state="RUNNING", worker_id="java", generation=member.generation + 1)
+        member.stage.statuses.put("c", 2, began)
+        member.joins(leader="java", taken={"c": [-1, 0, 1]})
+        until(lambda: member.runs() == [])
+
+        ended = {None: "UNASSIGNED", 0: "UNASSIGNED", 1: "UNASSIGNED"}
+        until(lambda: member.stage.states() == {**ended, 2: "RUNNING"})
+        assert began == member.stage.statuses.statuses("c")[2]
+
+
 def test_tasks_of_a_new_connector_begin_when_they_are_assigned() -> None:
     """Another worker may be given them."""
     member = mixed()
@@ -784,6 +827,49 @@ def test_with_workers_of_kafka_connect_a_leader_divides_tasks_one_by_one() -> No
         answers = {each: decoded_assignment(answer) for each, answer in told.items()}
         assert {"c": (-1, 0), "d": (1,)} == answers["java"].assigned
         assert {"d": (-1, 0)} == answers[ME].assigned
+
+
+def test_tasks_of_workers_of_kafka_connect_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They end them before they join again, and then do not say that they have them; a worker of headrace is asked."""
+    member, said = mixed(), Future[None]()
+    said.set_result(None)
+    member.stage.grace = 0.0
+    monkeypatch.setattr("headrace.herder.distributed.LEAVE_SECONDS", 0.0)
+    stored(member.stage, "c", "d")
+    member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}])
+
+    def told(number: int, has: Mapping[str, Sequence[int]] | None) -> None:
+        assert member.role is not None
+        allocation = None if has is None else Assignment(assigned=has)
+        java = MemberMetadata(url="http://java/", config_offset=5, allocation=allocation)
+        joined = [
+            JoinedMember(ME, member.role.protocols()[0][1]),
+            JoinedMember("java", encoded_metadata(java)),
+        ]
+        member.role.assign(number, "sessioned", ME, joined)
+
+    with member.started() as group, ThreadPoolExecutor(1) as asking:
+        until(lambda: member.role is not None)
+        told(-1, None)
+        # It has been given a task, and is told to end it.
+        member.stage.configs.put_task_configs("c", [])
+        told(0, {"c": [-1, 0]})
+        waits = asking.submit(group.await_end, "c", said, "Nothing was changed")
+        assert not is_done(waits)
+        told(1, {"c": [-1]})
+        waits.result(10)
+
+        told(2, {"d": [0]})
+        with pytest.raises(ServerError) as raised:
+            group.await_end("d", said, "Nothing was changed")
+        assert str(raised.value).startswith(
+            "Nothing was changed, but workers of Kafka Connect (http://java/) still have tasks of connector d after"
+        )
+
+
+def is_done(future: Future[None]) -> bool:
+    """Whether it is, after a while in which it would be."""
+    return not wait([future], timeout=0.3).not_done
 
 
 def test_a_leader_of_kafka_connect_is_made_to_forget_who_leaves() -> None:
@@ -858,6 +944,57 @@ def test_workers_of_kafka_connect_sign_nothing_in_older_protocols(
         else:
             with pytest.raises(BadRequestError):
                 group.verify(b"[]", None, None)
+
+
+def described(url: str, has: Sequence[str], *, gets: Sequence[str] = (), **notes: Any) -> Any:  # noqa: ANN401
+    """A member as the brokers tell of it; with *notes* it is one of ours."""
+    said = MemberMetadata(
+        url=url,
+        config_offset=5,
+        allocation=Assignment(assigned={name: [-1, 0] for name in has}),
+        notes=MemberNotes(**notes) if notes else None,
+    )
+    given = Assignment(assigned={name: [-1] for name in gets}, revoked={"gone": [-1], "half": [0]})
+    return DescribedMember(url, encoded_metadata(said), encoded_assignment(given))
+
+
+def test_the_brokers_tell_who_is_in_the_group_of_a_leader_of_kafka_connect() -> None:
+    """It does not tell itself; and requests reach the workers that know them."""
+    member = mixed()
+    member.joins(leader="java")
+    member.membership.members = [
+        described(
+            "http://two:1/", ["gone", "half"], slots=3, version="1", flags=MemberFlag.LEAVING
+        ),
+        described("http://java/", ["b"], gets=["a"]),
+    ]
+    with member.started() as group:
+        until(lambda: group.is_open)
+        java, two = group.workers()
+        assert ("java", True, 0, "", ["a", "b"]) == (
+            java.id,
+            java.is_leader,
+            java.slots,
+            java.version,
+            java.connectors,
+        )
+        assert ("two:1", "LEAVING", 3, ["half"]) == (two.id, two.state, two.slots, two.connectors)
+        assert "UNREACHABLE" == group.known_workers(unreachable="http://two:1/")[1].state
+
+        with pytest.raises(ElsewhereError) as sent:
+            group.relinquish("two:1")
+        assert "http://two:1/" == sent.value.url
+        assert member.herder is not None
+        member.herder.relinquish("two:1", stay=True, signed=True)
+        member.herder.rejoin("two:1", signed=True)
+        assert ["relinquish", "rejoin"] == [each["action"] for each in member.java.sent]
+        with pytest.raises(ConflictError, match="java is one of Kafka Connect, which hands noth"):
+            group.relinquish("java")
+        with pytest.raises(NotFoundError, match="has no worker x:1, only java, two:1"):
+            group.rejoin("x:1")
+        member.membership.members = [DescribedMember("m", b"", b"")]
+        with pytest.raises(ConflictError, match="'g' is dividing its work at this moment"):
+            group.workers()
 
 
 def test_a_worker_does_not_stay_without_work_under_a_leader_of_kafka_connect() -> None:

@@ -123,6 +123,10 @@ def test_members_agree_and_one_leads(new_member: Callable[..., Member]) -> None:
     assert {"second"} == {each.joined.protocol for each in members if each.joined}
     assert 1 == len([each for each in members if generations & set(each.led)])
     assert all(each.membership.holds() for each in members)
+    found = members[0].membership.described(10)
+    assert {each.membership.member_id for each in members} == {each.member_id for each in found}
+    assert [b"a,b,c"] * 3 == [each.assignment for each in found]
+    assert all(each.metadata for each in found)
 
 
 def test_a_member_that_leaves_is_missed_at_once_and_a_silent_one_after_its_session(

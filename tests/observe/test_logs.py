@@ -15,6 +15,7 @@ from headrace.observe import event_log
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import (
     ConnectorIdle,
+    ConnectorStopped,
     Event,
     MicroBatchEnded,
     MicroBatchStarted,
@@ -95,6 +96,24 @@ def test_waiting_is_reported_once_per_reason(logged_lines: Lines):
     for event in (_WAITING, _WAITING, other, ConnectorIdle(connector="c"), other):
         log_event(event)
     assert 3 == len([line for line in logged_lines() if "has to wait" in line])
+
+
+def test_a_wait_of_all_connectors_is_reported_once(logged_lines: Lines):
+    """For one of them, and again when that one has gone on, or has ended."""
+    log_event = EventLog()
+    waits = [Waiting(connector=name, reason="no group", is_shared=True) for name in "abc"]
+    other = Waiting(connector="b", reason="no broker")
+
+    def told(*given: Event) -> int:
+        before = len(logged_lines())
+        for each in given:
+            log_event(each)
+        return len([line for line in logged_lines()[before:] if "no group" in line])
+
+    assert 1 == told(*waits, *waits, other, ConnectorIdle(connector="b"), waits[1])
+    assert 1 == told(ConnectorIdle(connector="a"), waits[1], waits[0], waits[2])
+    assert 1 == told(ConnectorStopped(connector="b"), waits[2], waits[0])
+    assert not any("is_shared" in line for line in logged_lines())
 
 
 def test_an_outage_takes_few_lines(logged_lines: Lines):

@@ -289,8 +289,18 @@ class FakeHerder:
         self.trouble()
         return list(self.group.values())
 
-    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+    def known_workers(self, *, unreachable: str | None = None) -> Sequence[WorkerInfo]:
         """See ``Herder``."""
+        state = WorkerState.UNREACHABLE
+        return [
+            replace(each, state=state) if each.url == unreachable else each
+            for each in self.group.values()
+        ]
+
+    def relinquish(self, worker: str, *, stay: bool = False, signed: bool = False) -> None:
+        """See ``Herder``."""
+        if signed:
+            self.calls.append("signed")
         self._note("relinquish", (worker, stay))
         self._become(worker, WorkerState.LEAVING)
 
@@ -299,8 +309,10 @@ class FakeHerder:
         self._note("share_level", (logger, level))
         return self.shares_levels
 
-    def rejoin(self, worker: str) -> None:
+    def rejoin(self, worker: str, *, signed: bool = False) -> None:
         """See ``Herder``."""
+        if signed:
+            self.calls.append("signed")
         self._note("rejoin", worker)
         self._become(worker, WorkerState.ACTIVE)
 

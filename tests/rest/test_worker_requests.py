@@ -17,7 +17,7 @@ from headrace.rest.app import herder_routes
 from headrace.rest.config import BASIC_AUTH, RestConfig
 from headrace.rest.server import RestServer
 from headrace.storage.protocols import SessionKey
-from rest.fake_herder import SESSION_KEY, SIGNING, FakeHerder
+from rest.fake_herder import SESSION_KEY, SIGNING, FakeHerder, worker
 
 Serve = Callable[..., str]
 TASKS = [{"task.class": "T", "x": "0"}, {"x": "é"}]
@@ -26,6 +26,8 @@ INTERNAL = [
     ("PUT", "connectors/c/fence", b""),
     ("PUT", "connectors/c/fence", b'{"task-count":3}'),
     ("PUT", "connectors/c/quiet", b""),
+    ("PUT", "workers", b'{"worker":"w:1","action":"relinquish","stay":true}'),
+    ("PUT", "workers", b'{"worker":"w:1","action":"rejoin"}'),
 ]
 JSON = {"Content-Type": "application/json"}
 
@@ -48,8 +50,8 @@ def serve() -> Iterator[Serve]:
 
 
 def leading() -> FakeHerder:
-    """A herder that has the connector ``c``."""
-    return FakeHerder(configs={"c": {"name": "c"}})
+    """A herder that has the connector ``c``, in a group with the worker ``w:1``."""
+    return FakeHerder(configs={"c": {"name": "c"}}, group={"w:1": worker("w:1")})
 
 
 def following(leader: str) -> FakeHerder:
@@ -91,14 +93,37 @@ def test_what_is_signed_reaches_the_herder(serve: Serve) -> None:
     answers = [sent(url, *each) for each in INTERNAL]
     digest = sent(url, "POST", "connectors/c/tasks?config=ab%2B", b"[]")
 
-    assert [(204, b"")] * 5 == [(each.status_code, each.content) for each in (*answers, digest)]
+    assert [(204, b"")] * 7 == [(each.status_code, each.content) for each in (*answers, digest)]
     assert [
         ("put_tasks", ("c", TASKS, None)),
         ("put_task_count", ("c", None)),
         ("put_task_count", ("c", 3)),
         ("await_quiet", "c"),
+        ("relinquish", ("w:1", True)),
+        ("rejoin", "w:1"),
         ("put_tasks", ("c", [], "ab+")),
     ] == herder.calls
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"action":"relinquish"}', b'{"worker":"w:1","action":"end"}', b'{"worker":"w:1","stay":1}'],
+)
+def test_no_worker_leaves_for_what_is_not_said(serve: Serve, body: bytes) -> None:
+    """A body of another form changes nothing."""
+    herder = leading()
+
+    assert 500 == sent(serve(herder), "PUT", "workers", body).status_code
+    assert [] == herder.calls
+
+
+def test_no_worker_leaves_unsigned(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a group with workers of Kafka Connect that signs nothing, anyone could have it end."""
+    herder = leading()
+    monkeypatch.setattr(herder, "verify", lambda *_: None)
+
+    assert 400 == sent(serve(herder), *INTERNAL[-1], signature="", algorithm="").status_code
+    assert [] == herder.calls
 
 
 NOT_PERMITTED = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from socket import socket
 
 import httpx
 import pytest
@@ -101,22 +103,41 @@ def test_the_leader_answers_for_others(herder: FakeHerder, serve: Serve):
 
 
 def test_admin_listeners_do_not_send_on(herder: FakeHerder):
-    """The other worker's are not known; its address is told."""
-    herder.trouble = elsewhere("http://10.0.0.6:8083/")
+    """The other worker's are not known: it is asked by this one, and the brokers know the group."""
     listeners = {"listeners": "http://127.0.0.1:0", "admin.listeners": "http://127.0.0.1:0"}
     server = RestServer(herder, RestConfig.parse(listeners))
     server.start()
     main, admin = (f"http://127.0.0.1:{port}/admin/workers" for port in server.ports)
     try:
-        answers = [httpx.get(main), httpx.get(admin), httpx.put(f"{admin}/{WORKER}/rejoin")]
+        done = [httpx.put(f"{admin}/{WORKER}/{each}") for each in ("relinquish", "rejoin")]
+        herder.trouble = elsewhere("http://10.0.0.6:8083/")
+        listed = [httpx.get(each) for each in (main, admin)]
     finally:
         server.close()
 
-    assert [404, 403, 403] == [each.status_code for each in answers]
-    assert answers[1].json()["message"] == (
-        "Only the leader of the group 'g' can do this. That is the worker at http://10.0.0.6:8083/. Requests to "
-        "admin.listeners are not sent on: ask at its own."
-    )
+    assert [202, 202] == [each.status_code for each in done]
+    assert 2 == herder.calls.count("signed")
+    assert [404, 200] == [each.status_code for each in listed]
+    assert ["ACTIVE", "ARRIVING"] == [each["state"] for each in listed[1].json()]
+
+
+def test_a_leader_that_does_not_answer_is_shown_as_such(herder: FakeHerder):
+    """Its group has not missed it yet, and the brokers tell what each worker has."""
+    with closing(socket()) as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        herder.group[WORKER] = worker(is_leader=True, url=url, connectors=["a"])
+        herder.trouble = elsewhere(url)
+        server = RestServer(herder, RestConfig.parse({"listeners": "http://127.0.0.1:0"}))
+        server.start()
+        try:
+            listed = httpx.get(f"{server.url}admin/workers")
+        finally:
+            server.close()
+
+    assert 200 == listed.status_code
+    assert ["UNREACHABLE", "ARRIVING"] == [each["state"] for each in listed.json()]
+    assert ["a"] == listed.json()[0]["connectors"]
 
 
 def elsewhere(url: str) -> Callable[[], None]:

@@ -194,8 +194,8 @@ class RestClient:
             return None
         if message == _NO_SUCH_PATH and path[:1] == _ADMIN:
             return (
-                f"The worker at {self.url} does not support this here: it is headrace's own, and the worker's admin.listeners may "
-                "have moved it. Choose the address with --url or HEADRACE_URL."
+                f"The worker at {self.url} does not support this here: it is headrace's own, unknown to workers of Kafka Connect, and the "
+                "worker's admin.listeners may have moved it. Choose the address with --url or HEADRACE_URL."
             )
         if message == _NO_SUCH_PATH:
             return (

@@ -12,6 +12,7 @@ from headrace.cli.table import one_line, table
 from headrace.config.config_files import read_worker_file
 from headrace.config.distributed_config import DistributedConfig
 from headrace.connect.partition import OffsetValue
+from headrace.herder.group_view import advertised_url
 from headrace.offsets.codec import json_text
 from headrace.plugins import checked_worker_of
 from headrace.rest.config import rest_problems
@@ -70,10 +71,13 @@ def takeover(worker_config: Path, *, check: bool, settle: bool, as_json: bool) -
 
 
 def _lines(found: Takeover) -> Iterator[str]:
-    members = [[each.client_id, each.host] for each in found.group.members]
+    members = [
+        [each.client_id, each.host, advertised_url(each.metadata) or "-"]
+        for each in found.group.members
+    ]
     yield f"Group {one_line(found.group_id)}: {_group(found)}"
     if members:
-        yield from table(("MEMBER", "HOST"), members)
+        yield from table(("MEMBER", "HOST", "URL"), members)
     yield ""
     yield from table(
         ("TOPIC", "PARTITIONS", "CLEANUP POLICY", "SETTING"),
@@ -149,7 +153,12 @@ def _document(found: Takeover) -> dict[str, object]:
             "id": found.group_id,
             "state": found.group.state,
             "members": [
-                {"client_id": each.client_id, "host": each.host} for each in found.group.members
+                {
+                    "client_id": each.client_id,
+                    "host": each.host,
+                    "url": advertised_url(each.metadata),
+                }
+                for each in found.group.members
             ],
         },
         "topics": [

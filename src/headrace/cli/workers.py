@@ -52,6 +52,9 @@ def progress(found: Listed | None, *, stay: bool, was: WorkerState | None) -> Pr
     """How far the worker is, as it was *found* in the group, or not; *was* is the state in which it was before. Pure."""
     if found is None:
         return Progress.HAS_LEFT
+    if found.state is WorkerState.UNREACHABLE:
+        # It may have ended; the group has not missed it yet.
+        return Progress.WAITS
     if found.state is WorkerState.LEAVING:
         return Progress.IS_EMPTY if stay and not found.connectors else Progress.WAITS
     if found.state is WorkerState.ARRIVING and was is not WorkerState.ARRIVING:
@@ -107,8 +110,8 @@ def relinquish(context: CommandContext, worker: str, *, stay: bool, timeout: flo
     query = {"stay": "true"} if stay else None
     answer = context.worker.request("PUT", "admin", "workers", worker, "relinquish", query=query)
     with ExitStack() as opened:
-        # The worker that was asked may be the one that ends.
-        others = [each.url for each in group if each.id != worker and each.url]
+        # The worker that was asked may be the one that ends. Those of Kafka Connect, without a version of headrace, know no such question.
+        others = [each.url for each in group if each.id != worker and each.url and each.version]
         askers = deque(
             opened.enter_context(context.worker.at(url, seconds=_ANSWER_SECONDS))
             for url in dict.fromkeys((context.worker.url, *(each.rstrip("/") for each in others)))
@@ -160,7 +163,8 @@ def _awaited(
             reached = progress(found, stay=stay, was=was)
             if found is None or reached is not Progress.WAITS:
                 return reached
-            was, reason = found.state, _what_it_has(found)
+            was = was if found.state is WorkerState.UNREACHABLE else found.state
+            reason = _what_it_has(found)
         if time.monotonic() >= until:
             raise ConnectError(
                 f"Worker {worker} has not {'handed over' if stay else 'left'} within {seconds:g} s. {reason}"

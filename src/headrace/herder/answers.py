@@ -221,6 +221,8 @@ class WorkerState(StrEnum):
     """Hands its connectors over, or has done so, and takes none (KIP-995)."""
     ARRIVING = "ARRIVING"
     """Takes none until its Spark has started."""
+    UNREACHABLE = "UNREACHABLE"
+    """Leads the group, and does not answer: the others tell what they know without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +230,7 @@ class WorkerInfo:
     """A worker of a group, with the *connectors* that it runs, sorted.
 
     *id* is its name in statuses. Others reach it at *url*, which is empty for a worker that stands alone. *version* is headrace's, empty
-    if unknown. It runs up to *slots* tasks at once.
+    for a worker of Kafka Connect. It runs up to *slots* tasks at once, 0 if that is not known.
     """
 
     id: str

@@ -139,8 +139,12 @@ class Coordination(Protocol):
         """See :class:`~headrace.herder.protocol.Herder`, here and below."""
         ...
 
+    def known_workers(self, *, unreachable: str | None = None) -> Sequence[WorkerInfo]:
+        """As far as they are known without their leader."""
+        ...
+
     def relinquish(self, worker: str, *, stay: bool = False) -> None:
-        """Have a worker hand over what it runs."""
+        """Have this worker hand over what it runs; raises ``ElsewhereError`` where another one is meant, as the next one does."""
         ...
 
     def rejoin(self, worker: str) -> None:

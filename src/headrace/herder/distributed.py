@@ -11,13 +11,12 @@ from functools import partial
 from typing import Final, TypeVar
 
 from headrace.connect.errors import ConnectError, RetriableError
-from headrace.herder.answers import TargetState, WorkerInfo, WorkerState
+from headrace.herder.answers import TargetState, WorkerInfo
 from headrace.herder.coordination import HerderParts, settle_changes
 from headrace.herder.errors import (
     NO_LEADER,
     ConflictError,
     ElsewhereError,
-    NotFoundError,
     RequestError,
     ServerError,
 )
@@ -27,10 +26,10 @@ from headrace.herder.group_protocol import (
     Assignment,
     GroupFormatError,
     MemberFlag,
-    MemberNotes,
     ProtocolVersion,
 )
 from headrace.herder.group_role import WorkerRole
+from headrace.herder.group_view import elsewhere, infos, members_in
 from headrace.herder.internal_requests import InternalRequest, SignedPeers, quiet_request
 from headrace.herder.parted_connectors import PartedConnectors
 from headrace.herder.services import KafkaServices
@@ -52,6 +51,7 @@ _JOIN_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 300.0
+_DESCRIBE_SECONDS: Final = 10.0
 _SETTLE_SECONDS: Final = 30.0
 _REFRESH_SECONDS: Final = 15.0
 _READ_SECONDS: Final = 5.0
@@ -258,6 +258,7 @@ class Distributed:
     def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
         """Wait for the run here, or ask the worker that has the connector."""
         self._parts.reconciler.await_end(name, ended, outcome)
+        self._await_strangers(name, outcome)
         url = self._role.as_leader.owner_url(name)
         # Workers of Kafka Connect are not asked such a thing.
         if url in (None, self._settings.url, *self._role.as_leader.strangers):
@@ -268,6 +269,19 @@ class Distributed:
             raise ServerError(
                 f"{outcome}, but the worker at {url}, which has connector {name}, does not say that nothing of it runs any more: {error}"
             ) from error
+
+    def _await_strangers(self, name: str, outcome: str) -> None:
+        """Wait until no worker of Kafka Connect has tasks of the connector, as the rounds show in which its tasks are taken away."""
+        settings = self._settings
+        seconds = self._parts.local.grace + LEAVE_SECONDS + settings.session
+        deadline = Deadline.after(seconds, self._clock)
+        while urls := self._role.as_leader.strangers_with(name):
+            if deadline.expired:
+                raise ServerError(
+                    f"{outcome}, but workers of Kafka Connect ({', '.join(urls)}) still have tasks of connector {name} after {seconds:g} s. The "
+                    f"group {settings.group!r} takes them away as soon as all its members have joined again. Retry later."
+                )
+            time.sleep(_ARRIVING_SECONDS)
 
     def await_quiet(self, name: str) -> None:
         """Read to the end of the config topic, and end what is not to run any more."""
@@ -294,9 +308,16 @@ class Distributed:
         self.catch_up()
 
     def workers(self) -> Sequence[WorkerInfo]:
-        """The group as its leader knows it since the work was last divided."""
-        self._require_telling_leader()
-        return sorted(map(self._info, self._role.as_leader.members), key=lambda each: each.id)
+        """The group as its leader knows it since the work was last divided; one of Kafka Connect does not tell, but the brokers do."""
+        if self._role.follows_stranger:
+            return self.known_workers()
+        self._require_leader()
+        return infos(self._role.as_leader.members, leader=self._role.leader_url)
+
+    def known_workers(self, *, unreachable: str | None = None) -> Sequence[WorkerInfo]:
+        """The group as the brokers know it; the worker at the URL *unreachable* does not answer."""
+        members = self._described_members()
+        return infos(members, leader=self._role.leader_url, unreachable=unreachable)
 
     def relinquish(self, worker: str, *, stay: bool = False) -> None:
         """Hand over what runs here, now or as the first thing at its end; raises ``ElsewhereError`` where another worker is meant."""
@@ -336,37 +357,21 @@ class Distributed:
     def _require_named(self, worker: str) -> None:
         if worker == worker_name(self._settings.url):
             return
-        self._require_telling_leader()
-        found = {worker_name(each.url): each.url for each in self._role.as_leader.members}
-        if worker not in found:
-            raise NotFoundError(
-                f"The group {self._settings.group!r} has no worker {worker}, only {', '.join(sorted(found))}."
-            )
-        raise ElsewhereError(f"Only worker {worker} itself can do this.", url=found[worker])
-
-    def _require_telling_leader(self) -> None:
         if self._role.follows_stranger:
-            raise ConflictError(
-                f"A worker of Kafka Connect leads the group {self._settings.group!r}, which does not tell who its members are: ask each worker itself."
-            )
-        self._require_leader()
+            members = self._described_members()
+        else:
+            self._require_leader()
+            members = self._role.as_leader.members
+        raise elsewhere(members, worker, group=self._settings.group)
 
-    def _info(self, member: GroupMember) -> WorkerInfo:
-        notes = member.notes or MemberNotes()
-        state = WorkerState.ACTIVE
-        if notes.flags & MemberFlag.LEAVING:
-            state = WorkerState.LEAVING
-        elif notes.flags & MemberFlag.TAKES_NOTHING:
-            state = WorkerState.ARRIVING
-        return WorkerInfo(
-            id=worker_name(member.url),
-            url=member.url,
-            version=notes.version,
-            slots=notes.slots,
-            is_leader=member.url == self._role.leader_url,
-            state=state,
-            connectors=sorted(member.connectors),
-        )
+    def _described_members(self) -> Sequence[GroupMember]:
+        try:
+            described = self._membership.described(_DESCRIBE_SECONDS)
+        except ConnectError as error:
+            raise ConflictError(
+                f"Kafka does not tell who is in the group {self._settings.group!r}: {error}"
+            ) from error
+        return members_in(described, group=self._settings.group)
 
     def _set_flag(self, flag: MemberFlag, *, is_set: bool) -> None:
         with self._flags_guard:

@@ -88,6 +88,7 @@ class GroupLeader:
         self._is_by_task = False
         self.strangers: Sequence[str] = ()
         """The URLs of the workers of Kafka Connect among the members."""
+        self._tasks_of_strangers: Mapping[str, frozenset[str]] = {}
         self.members: Sequence[GroupMember] = ()
         """Those of the last generation that this worker has led."""
         self.unplaced = frozenset[str]()
@@ -98,6 +99,15 @@ class GroupLeader:
     def owner_url(self, name: str) -> str | None:
         """Where the worker answers that has the connector, or is given it; ``None`` when none has."""
         return next((each.url for each in self.members if name in each.connectors), None)
+
+    def strangers_with(self, name: str) -> Sequence[str]:
+        """The URLs of the workers of Kafka Connect that have tasks of the connector, or had some until the work was last divided.
+
+        Such a worker ends what is taken from it before it joins again, and says what it has when it does: then it has none.
+        """
+        return sorted(
+            url for url, connectors in self._tasks_of_strangers.items() if name in connectors
+        )
 
     def must_divide_again(self) -> bool:
         """Whether connectors have come or gone since the work was divided, or one does not fit where it is.
@@ -156,6 +166,11 @@ class GroupLeader:
         taken = {each: one for each, one in said.items() if each not in refused}
         self._is_by_task = self._settings.is_mixed and bool(self.strangers)
         division = self._division(taken, round_)
+        self._tasks_of_strangers = {
+            one.url: _with_tasks(_reported(one)) | _with_tasks(_pieces(division.assigned.get(each)))
+            for each, one in taken.items()
+            if one.notes is None
+        }
         return {
             each: replace(nothing, error=REFUSED, refusal=refused[each])
             if each in refused
@@ -338,8 +353,15 @@ def as_told(pieces: Iterable[Piece]) -> Pieces:
 
 
 def _reported(said: MemberMetadata) -> frozenset[Piece]:
-    assigned = {} if said.allocation is None else said.allocation.assigned
-    return frozenset((name, number) for name, numbers in assigned.items() for number in numbers)
+    return _pieces(None if said.allocation is None else said.allocation.assigned)
+
+
+def _pieces(told: Pieces | None) -> frozenset[Piece]:
+    return frozenset((name, number) for name, numbers in (told or {}).items() for number in numbers)
+
+
+def _with_tasks(pieces: Iterable[Piece]) -> frozenset[str]:
+    return frozenset(name for name, number in pieces if number != ITSELF)
 
 
 def _member(said: MemberMetadata, *, takes_nothing: bool) -> Member:

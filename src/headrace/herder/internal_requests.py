@@ -62,6 +62,21 @@ def quiet_request(name: str) -> InternalRequest:
     return InternalRequest("PUT", f"{_path(name)}/quiet", seconds=REQUEST_SECONDS)
 
 
+def relinquish_request(worker: str, *, stay: bool) -> InternalRequest:
+    """Have *worker* hand its connectors over, and end unless it is to *stay*; for the worker itself, or for one that knows it."""
+    return _worker_request({"worker": worker, "action": "relinquish", "stay": stay})
+
+
+def rejoin_request(worker: str) -> InternalRequest:
+    """Have *worker* take connectors again."""
+    return _worker_request({"worker": worker, "action": "rejoin"})
+
+
+def _worker_request(body: Mapping[str, object]) -> InternalRequest:
+    # All in the body, which alone is signed.
+    return InternalRequest("PUT", "/workers", json.dumps(body).encode())
+
+
 def digest(config: Mapping[str, str | None]) -> str:
     """What two configurations have in common only if they are the same."""
     text = json.dumps(config, sort_keys=True, ensure_ascii=False)

@@ -205,10 +205,15 @@ class Herder(Protocol):
         """The workers of the group, by their ids; a worker that stands alone is its whole group."""
         ...
 
-    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+    def known_workers(self, *, unreachable: str | None = None) -> Sequence[WorkerInfo]:
+        """As :meth:`workers`, without asking another worker; that at the URL *unreachable* is known not to answer."""
+        ...
+
+    def relinquish(self, worker: str, *, stay: bool = False, signed: bool = False) -> None:
         """Have the worker with the id *worker* hand its connectors over to the others, and end; returns when that has been arranged.
 
-        With *stay* it does not end, and takes no connectors until :meth:`rejoin`. Raises ``NotFoundError`` for an unknown id.
+        With *stay* it does not end, and takes no connectors until :meth:`rejoin`. Raises ``NotFoundError`` for an unknown id, and
+        ``ElsewhereError`` where another worker has to be asked; if it is to be *signed*, this one asks it.
         """
         ...
 
@@ -219,9 +224,9 @@ class Herder(Protocol):
         """
         ...
 
-    def rejoin(self, worker: str) -> None:
+    def rejoin(self, worker: str, *, signed: bool = False) -> None:
         """Have the worker take connectors again, after :meth:`relinquish`; returns when that has been arranged.
 
-        Raises ``NotFoundError`` for an unknown id.
+        Raises as that does.
         """
         ...

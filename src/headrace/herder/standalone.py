@@ -137,6 +137,10 @@ class Standalone:
         )
         return [alone]
 
+    def known_workers(self, *, unreachable: str | None = None) -> Sequence[WorkerInfo]:
+        """There is no other one to ask."""
+        return self.workers()
+
     def relinquish(self, worker: str, *, stay: bool = False) -> None:
         """Refuse, as no one could take over."""
         self._refuse_others(worker)

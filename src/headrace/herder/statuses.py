@@ -41,6 +41,13 @@ class HerderStatuses:
                 self.put(name, State.UNASSIGNED, task=task)
         self.put(name, State.UNASSIGNED, trace=trace)
 
+    def given_up(self, name: str) -> None:
+        """It does not run here any more: of what this worker has run of it, which alone it knows about."""
+        for task, before in self._local.statuses.statuses(name).items():
+            # A worker of Kafka Connect may have begun with a task that is new since then, in the same generation of the group.
+            if before.worker_id == self._local.worker_id:
+                self.put(name, State.UNASSIGNED, task=task)
+
     def paused(self, name: str) -> None:
         """It is paused, with the tasks that it has."""
         tasks = len(self._local.configs.task_configs(name))

@@ -28,7 +28,13 @@ from headrace.herder.answers import (
 from headrace.herder.connectors import ConnectorRequests
 from headrace.herder.coordination import Coordinate, HerderParts
 from headrace.herder.errors import ElsewhereError, RequestError, ServerError
-from headrace.herder.internal_requests import digest, task_count_request, tasks_request
+from headrace.herder.internal_requests import (
+    digest,
+    rejoin_request,
+    relinquish_request,
+    task_count_request,
+    tasks_request,
+)
 from headrace.herder.offsets import OffsetRequests
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
@@ -448,9 +454,18 @@ class WorkerHerder:
         """The workers of the group."""
         return self._coordination.workers()
 
-    def relinquish(self, worker: str, *, stay: bool = False) -> None:
+    def known_workers(self, *, unreachable: str | None = None) -> Sequence[WorkerInfo]:
+        """The workers of the group, as far as they are known without asking another one."""
+        return self._coordination.known_workers(unreachable=unreachable)
+
+    def relinquish(self, worker: str, *, stay: bool = False, signed: bool = False) -> None:
         """Have the worker hand its connectors over, and end unless it is to *stay*."""
-        self._coordination.relinquish(worker, stay=stay)
+        try:
+            self._coordination.relinquish(worker, stay=stay)
+        except ElsewhereError as elsewhere:
+            if not signed:
+                raise
+            self._coordination.send(elsewhere, relinquish_request(worker, stay=stay))
 
     def share_level(self, logger: str, level: str) -> bool:
         """Have all workers of the group set the level of a logger, if this is a worker of one."""
@@ -459,6 +474,11 @@ class WorkerHerder:
             share_level(logger, level)
         return share_level is not None
 
-    def rejoin(self, worker: str) -> None:
+    def rejoin(self, worker: str, *, signed: bool = False) -> None:
         """Have the worker take connectors again."""
-        self._coordination.rejoin(worker)
+        try:
+            self._coordination.rejoin(worker)
+        except ElsewhereError as elsewhere:
+            if not signed:
+                raise
+            self._coordination.send(elsewhere, rejoin_request(worker))

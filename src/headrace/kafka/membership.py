@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple, Protocol
@@ -35,7 +36,8 @@ from kafka.protocol.metadata.find_coordinator import FindCoordinatorResponse
 from kafka.protocol.metadata.metadata import MetadataResponse
 
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.kafka.deadline import Clock
+from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.settings import WireSettings
 
 _PROTOCOL_TYPE: Final = "connect"
@@ -66,6 +68,14 @@ class JoinedMember(NamedTuple):
 
     member_id: str
     metadata: bytes
+
+
+class DescribedMember(NamedTuple):
+    """A member, as the brokers tell anyone: with what it was given last. During a rebalance they tell neither that nor what it said."""
+
+    member_id: str
+    metadata: bytes
+    assignment: bytes
 
 
 class Joined(NamedTuple):
@@ -186,6 +196,18 @@ class GroupMembership:
         """
         found = self._coordinator
         return found is not None and found.holds()
+
+    def described(self, seconds: float) -> Sequence[DescribedMember]:
+        """All members, as the brokers know them, in at most *seconds*. Any thread may call.
+
+        Raises :class:`~headrace.connect.errors.ConnectError`.
+        """
+        with closing(Cluster(self._settings)) as cluster:
+            found = cluster.describe_group(self._group, Deadline.after(seconds))
+        return [
+            DescribedMember(each.member_id, each.metadata, each.assignment)
+            for each in found.members
+        ]
 
     def leave(self, reason: str, seconds: float) -> None:
         """Leave the group, which the others learn at once, for *reason*; only an attempt, for at most *seconds*."""

@@ -47,6 +47,8 @@ _REMIND_SECONDS: Final = 600.0
 # Events that end a wait: there is work, or there is none.
 _ENDS_WAIT = (events.Resumed, events.MicroBatchStarted, events.ConnectorIdle)
 
+_ENDS_SHARED = (*_ENDS_WAIT, events.ConnectorStopped, events.ConnectorFailed)
+
 
 class LoggedReasons:
     """Remembers why tasks failed until their connector has failed. One per listener."""
@@ -104,7 +106,7 @@ class _Interruptions:
 class EventLog:
     """Logs events to ``logging``: why a connector waits or plans again at first, and then rarely while that goes on.
 
-    Its resumption is logged once after a wait that was logged. That connectors take turns is logged for the first
+    Its resumption is logged once after a wait that was logged. A wait for what all connectors of the worker wait for is logged for one of them. That connectors take turns is logged for the first
     one that waits for others. A connector that fails with its task does not repeat the task's reason. The micro-batches of the
     connectors *in_background* are logged at DEBUG, unless a record was bad: they write at intervals as long as they run.
 
@@ -123,11 +125,16 @@ class EventLog:
         self._interruptions: dict[str, _Interruptions] = {}
         self._takes_turns = False
         self._reasons = LoggedReasons()
+        # Reasons of all connectors, each with the one whose wait for it was logged.
+        self._shared: dict[str, str] = {}
 
     def __call__(self, event: Event) -> None:
         """Log *event*; an idle connector at DEBUG only."""
+        if isinstance(event, _ENDS_SHARED):
+            self._end_shared(event.connector)
         if isinstance(event, events.Waiting | events.Replanned):
-            if not self._interruptions_of(event.connector).is_told(event):
+            is_others = self._is_told_of_another(event)
+            if is_others or not self._interruptions_of(event.connector).is_told(event):
                 return
         elif isinstance(event, events.Queued):
             if self._takes_turns:
@@ -139,6 +146,16 @@ class EventLog:
             if isinstance(event, events.Resumed):
                 return
         self._write(self._reasons.shortened(event))
+
+    def _is_told_of_another(self, event: events.Waiting | events.Replanned) -> bool:
+        if not (isinstance(event, events.Waiting) and event.is_shared):
+            return False
+        return self._shared.setdefault(event.reason, event.connector) != event.connector
+
+    def _end_shared(self, connector: str) -> None:
+        for reason, told_of in list(self._shared.items()):
+            if told_of == connector:
+                self._shared.pop(reason, None)
 
     def _interruptions_of(self, connector: str) -> _Interruptions:
         return self._interruptions.setdefault(connector, _Interruptions(self._clock))

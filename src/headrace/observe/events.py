@@ -194,10 +194,11 @@ class ConnectorIdle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A connector cannot continue at the moment, and retries by itself."""
+    """A connector cannot continue at the moment, and retries by itself; *is_shared* if the reason is all of its worker's connectors'."""
 
     connector: str
     reason: str
+    is_shared: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,6 +140,7 @@ def herder_routes(herder: Herder) -> list[Route]:
         Route(
             path=f"{one}/quiet", methods={"PUT": workers.await_quiet}, internal=frozenset({"PUT"})
         ),
+        Route(path="/workers", methods={"PUT": workers.act}, internal=frozenset({"PUT"})),
         Route(path=f"{one}/tasks/{{}}/status", methods={"GET": states.task_status}),
         Route(path=f"{one}/tasks/{{}}/restart", methods={"POST": states.restart_task}),
         Route(path=f"{one}/topics", methods={"GET": topics.read}),
@@ -169,9 +170,12 @@ def metrics_routes(text: Callable[[], str]) -> list[Route]:
     return [Route(path="/metrics", methods={"GET": page.read}, at_once=True, own_form=True)]
 
 
-def admin_routes(levels: Levels, herder: Herder, *, apart: bool = False) -> list[Route]:
+def admin_routes(
+    levels: Levels, herder: Herder, forwarding: Forwarding | None = None, *, apart: bool = False
+) -> list[Route]:
     """The routes that ``admin.listeners`` may move to other listeners (*apart*), or switch off."""
-    loggers, workers = Loggers(levels, herder), Workers(herder, apart=apart)
+    loggers = Loggers(levels, herder)
+    workers = Workers(herder, forwarding or Forwarding(), apart=apart)
     return [
         Route(path="/admin/loggers", methods={"GET": loggers.every}),
         Route(path="/admin/loggers/{}", methods={"GET": loggers.one, "PUT": loggers.change}),

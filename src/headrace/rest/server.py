@@ -99,7 +99,10 @@ class RestServer:
         self._binding = binding
         threads = HandlerThreads(self._herder.stage, seconds=self._request_seconds)
         apart = self._config.admin_listeners is not None
-        admin_paths = admin_routes(self._levels, self._herder, apart=apart)
+        forwarding = Forwarding(
+            peers=peers, catch_up=self._herder.catch_up, requesters=self._herder.requesters
+        )
+        admin_paths = admin_routes(self._levels, self._herder, forwarding, apart=apart)
         metrics = [] if self._metrics is None else metrics_routes(self._metrics)
         routes = [*herder_routes(self._herder), *description_routes()]
         app = functools.partial(
@@ -107,11 +110,7 @@ class RestServer:
             threads=threads,
             bodies=RequestBodies(self._config.max_body_bytes),
             login=login,
-            forwarding=Forwarding(
-                peers=peers,
-                catch_up=self._herder.catch_up,
-                requesters=self._herder.requesters,
-            ),
+            forwarding=forwarding,
         )
         main = app([*routes, *metrics, *([] if apart else admin_paths)])
         admin = app(admin_paths)

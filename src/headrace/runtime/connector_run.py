@@ -21,7 +21,7 @@ from headrace.runtime.fencing import Ownership
 from headrace.runtime.rounds import Rounds
 from headrace.runtime.run_context import DriverContext, RunContext
 from headrace.runtime.runs import RunWatcher
-from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.services import MembershipError, RunSpec, Services
 from headrace.runtime.task_status import StatusBoard, TaskList
 
 _log = logging.getLogger(__name__)
@@ -109,7 +109,12 @@ class ConnectorRun:
             return act()
         except (RetriableError, ReplanError) as error:
             self._watcher.has_begun()
-            self._run_context.services.emit(Waiting(connector=self.name, reason=str(error)))
+            waiting = Waiting(
+                connector=self.name,
+                reason=str(error),
+                is_shared=isinstance(error, MembershipError),
+            )
+            self._run_context.services.emit(waiting)
             self._run_context.backoff.pause()
             return False
 

@@ -38,7 +38,7 @@ from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.engine import DataPlane, Engine
 from headrace.runtime.fencing import coordinator_of
 from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
-from headrace.runtime.services import RunSpec, Services, Timing
+from headrace.runtime.services import MembershipError, RunSpec, Services, Timing
 from headrace.storage.protocols import (
     ConfigStore,
     SettingStore,
@@ -309,7 +309,7 @@ def opened_services(opening: Opening, store: OffsetRecordStore) -> Services:
 
 def _require_membership(opening: Opening) -> None:
     if not opening.holds():
-        raise RetriableError(
+        raise MembershipError(
             f"This worker's membership of the group {opening.group_id!r} does not hold: Kafka has not acknowledged its heartbeats in time, "
             "so that the group may have given its work to others. It continues what it still has once Kafka answers."
         )

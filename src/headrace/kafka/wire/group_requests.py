@@ -49,11 +49,16 @@ _Place = TypeVar("_Place", TopicPartition, GroupEntry)
 
 
 class GroupMember(NamedTuple):
-    """A member of a group: what it calls itself, where it runs, as the broker sees it, and the id that the broker has given it."""
+    """A member of a group: what it calls itself, where it runs, as the broker sees it, and the id that the broker has given it.
+
+    *metadata* is what it said when it joined, and *assignment* what it was given, both empty while a rebalance goes on, and with the newer protocol.
+    """
 
     client_id: str
     host: str
     member_id: str = ""
+    metadata: bytes = b""
+    assignment: bytes = b""
 
 
 class GroupDescription(NamedTuple):
@@ -205,10 +210,17 @@ def describe_newer_request(group: str) -> ConsumerGroupDescribeRequest:
 def described(answer: Message) -> GroupDescription:
     """What the answer to either of these two requests says."""
     [group] = answer.groups
-    members = (
-        GroupMember(each.client_id, each.client_host, each.member_id) for each in group.members
+    return GroupDescription(group.group_state, tuple(map(_member, group.members)))
+
+
+def _member(part: Message) -> GroupMember:
+    return GroupMember(
+        part.client_id,
+        part.client_host,
+        part.member_id,
+        bytes(getattr(part, "member_metadata", None) or b""),
+        bytes(getattr(part, "member_assignment", None) or b""),
     )
-    return GroupDescription(group.group_state, tuple(members))
 
 
 def entry_of(place: TopicPartition, part: Message) -> GroupEntry | None:

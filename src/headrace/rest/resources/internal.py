@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
+from headrace.herder.errors import BadRequestError
 from headrace.herder.protocol import Herder
 from headrace.rest.bodies import Shape, config_map, json_body, native, object_body
 from headrace.rest.errors import BodyError
 from headrace.rest.request import ApiRequest, ApiResponse, nothing
 
 _COUNT: Final = "task-count"
+_ACTION: Final = ("worker", "action", "stay")
 
 
 class InternalRequests:
@@ -36,6 +38,24 @@ class InternalRequests:
         """``PUT …/quiet``: answered when nothing of the connector runs on this worker."""
         self._verify(request)
         self._herder.await_quiet(request.name)
+        return nothing()
+
+    def act(self, request: ApiRequest) -> ApiResponse:
+        """``PUT /workers``: a worker is to hand its connectors over, or to take some again; where ``admin.listeners`` has taken who asks."""
+        self._verify(request)
+        if request.signature is None:
+            # Where the group signs nothing, anyone could have a worker end.
+            raise BadRequestError("Only a worker of the group can ask this, with its signature.")
+        given = object_body(request.body, Shape(kind="WorkerAction", fields=_ACTION))
+        worker, stay = given.get("worker"), given.get("stay", False)
+        if not isinstance(worker, str) or not isinstance(stay, bool):
+            raise BodyError("The worker is no text, or stay neither true nor false")
+        if given.get("action") == "relinquish":
+            self._herder.relinquish(worker, stay=stay)
+        elif given.get("action") == "rejoin":
+            self._herder.rejoin(worker)
+        else:
+            raise BodyError("The action is neither relinquish nor rejoin")
         return nothing()
 
     def _verify(self, request: ApiRequest) -> None:

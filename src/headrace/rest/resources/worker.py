@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Final
 
-from headrace.herder.answers import Health, PluginKind
-from headrace.herder.errors import BadRequestError, ElsewhereError, ForbiddenError, NotFoundError
+from headrace.herder.answers import Health, PluginKind, WorkerInfo
+from headrace.herder.errors import BadRequestError, ConflictError, ElsewhereError, NotFoundError
 from headrace.herder.protocol import Herder
 from headrace.observe.log_levels import Levels, LoggerLevel, UnknownLevelError, level_of
 from headrace.observe.metrics import CONTENT_TYPE
 from headrace.rest import answers as wire
 from headrace.rest.bodies import config_body
 from headrace.rest.errors import BodyError
+from headrace.rest.forwarding import Forwarding
 from headrace.rest.request import ApiRequest, ApiResponse, nothing
 
 _log = logging.getLogger(__name__)
@@ -121,41 +121,43 @@ _ACCEPTED: Final = 202
 class Workers:
     """Handlers of ``/admin/workers``, which Kafka Connect does not have; called in worker threads.
 
-    Requests that another worker has to answer are sent on to its listeners. With *apart* they are not: the workers have ``admin.listeners`` for
-    them, whose addresses no other worker knows.
+    Requests that another worker has to answer are sent on to its listeners. With *apart* they cannot be, as the workers have
+    ``admin.listeners`` for them, whose addresses no other worker knows: this worker then asks that one itself, and lists what the brokers know.
     """
 
-    def __init__(self, herder: Herder, *, apart: bool) -> None:
+    def __init__(self, herder: Herder, forwarding: Forwarding, *, apart: bool) -> None:
         self._herder = herder
+        self._forwarding = forwarding
         self._apart = apart
 
-    def every(self, _request: ApiRequest) -> ApiResponse:
-        """``GET /admin/workers``."""
-        with self._reached():
-            return ApiResponse(content=[wire.worker(each) for each in self._herder.workers()])
+    def every(self, request: ApiRequest) -> ApiResponse:
+        """``GET /admin/workers``: also while the leader does not answer, before the group has missed it."""
+        unreachable = None
+        try:
+            return _listed(self._herder.workers())
+        except ElsewhereError as leader:
+            if not self._apart:
+                try:
+                    return self._forwarding.answered(request, leader)
+                except ConflictError as error:
+                    _log.warning("%s", error)
+                    unreachable = leader.url
+        return _listed(self._herder.known_workers(unreachable=unreachable))
 
     def relinquish(self, request: ApiRequest) -> ApiResponse:
         """``PUT /admin/workers/{id}/relinquish`` (KIP-995)."""
-        with self._reached():
-            self._herder.relinquish(request.name, stay=request.switch("stay"))
+        stay = request.switch("stay")
+        self._herder.relinquish(request.name, stay=stay, signed=self._apart)
         return nothing(_ACCEPTED)
 
     def rejoin(self, request: ApiRequest) -> ApiResponse:
         """``PUT /admin/workers/{id}/rejoin``."""
-        with self._reached():
-            self._herder.rejoin(request.name)
+        self._herder.rejoin(request.name, signed=self._apart)
         return nothing(_ACCEPTED)
 
-    @contextmanager
-    def _reached(self) -> Generator[None]:
-        try:
-            yield
-        except ElsewhereError as error:
-            if not self._apart:
-                raise
-            raise ForbiddenError(
-                f"{error} That is the worker at {error.url}. Requests to admin.listeners are not sent on: ask at its own."
-            ) from error
+
+def _listed(found: Sequence[WorkerInfo]) -> ApiResponse:
+    return ApiResponse(content=[wire.worker(each) for each in found])
 
 
 class MetricsPage:
