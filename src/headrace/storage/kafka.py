@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from headrace.connect.errors import ConnectError, RetriableError
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Clock, Deadline
@@ -584,8 +584,12 @@ class KafkaStatusStore:
                 taken = {name: dict(each) for name, each in self._waiting.items()}
             try:
                 self._shared.change(partial(self._parts, taken))
-            except ConnectError as error:
-                self.failure = error
+            except Exception as error:  # noqa: BLE001 (without this thread no status would be written any more, and no one would know)
+                self.failure = (
+                    error
+                    if isinstance(error, ConnectError)
+                    else TaskFailedError(f"Statuses cannot be written: {error!r}")
+                )
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_closed, _RETRY_SECONDS)
                 continue
