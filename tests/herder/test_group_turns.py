@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from headrace.connect.errors import ConnectError, RetriableError
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import NO_LEADER, BadRequestError, ConflictError
+from headrace.herder.errors import NO_LEADER, BadRequestError, ConflictError, ServerError
 from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     BEHIND,
@@ -50,6 +50,7 @@ class Storage:
     asked: list[str] = field(default_factory=list[str])
     turns: int = 0
     failure: ConnectError | None = None
+    unreadable: ConnectError | None = None
 
     def take_lead(self) -> None:
         """Note it."""
@@ -62,6 +63,8 @@ class Storage:
     def take_arrived(self) -> None:
         """Count it: the topics are followed after each turn."""
         self.turns += 1
+        if self.unreadable is not None:
+            raise self.unreadable
 
     def start_number(self, connector: str) -> int:
         """No configuration is written again."""
@@ -418,6 +421,30 @@ def test_kafka_may_be_slow_when_a_worker_begins_to_lead() -> None:
 
         assert group.problem is None
         assert [] == list(statuses.connectors())
+
+
+def test_a_worker_is_not_well_while_its_topics_cannot_be_read() -> None:
+    """What runs goes on, and nothing is changed: it does not know what there is. A broker that is slow is something else."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started() as group:
+        until(lambda: group.is_open and member.runs() == ["c"])
+        member.storage.unreadable = RetriableError("No broker answers.")
+        turns = member.storage.turns
+        until(lambda: member.storage.turns > turns + 1)
+        assert group.problem is None
+
+        member.storage.unreadable = TaskFailedError("The topic was made anew.")
+        until(lambda: group.problem == "The topic was made anew.")
+        with pytest.raises(
+            ServerError, match=r"Nothing is changed while .* The topic was made anew"
+        ):
+            group.require_may_change()
+        assert member.runs() == ["c"]
+
+        member.storage.unreadable = None
+        until(lambda: group.problem is None)
 
 
 def test_a_worker_of_kafka_connect_that_leads_gives_nothing() -> None:
