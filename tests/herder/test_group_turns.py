@@ -589,22 +589,26 @@ def test_a_worker_that_is_refused_ends_after_a_session() -> None:
         assert "does not take this worker. It is a test" in str(member.herder.failure)
 
 
+def loses_a_worker(member: Member) -> None:
+    """Have it divide the connectors while another worker has all of them, and again when that one is gone."""
+    until(lambda: member.role is not None)
+    assert member.role is not None
+    (_, own), *_ = member.role.protocols()
+    notes = MemberNotes(flags=MemberFlag.UNDERSTANDS_LEAVING, slots=400)
+    other = encoded_metadata(MemberMetadata(url="http://other/", config_offset=5, notes=notes))
+    first = member.role.assign(
+        -1, "sessioned", ME, [JoinedMember(ME, own), JoinedMember("other", other)]
+    )
+    assert "c" in decoded_assignment(first["other"]).assigned
+    member.role.assign(0, "sessioned", ME, [JoinedMember(ME, own)])
+
+
 def test_connectors_say_what_they_wait_for() -> None:
     """For a worker that is gone, for a while."""
     member = Member(Stage(), max_delay_ms=60_000)
     stored(member.stage, "c")
     with member.started() as group:
-        until(lambda: member.role is not None)
-        assert member.role is not None
-        (_, own), *_ = member.role.protocols()
-        notes = MemberNotes(flags=MemberFlag.UNDERSTANDS_LEAVING, slots=400)
-        other = encoded_metadata(MemberMetadata(url="http://other/", config_offset=5, notes=notes))
-        first = member.role.assign(
-            -1, "sessioned", ME, [JoinedMember(ME, own), JoinedMember("other", other)]
-        )
-        assert "c" in decoded_assignment(first["other"]).assigned
-
-        member.role.assign(0, "sessioned", ME, [JoinedMember(ME, own)])
+        loses_a_worker(member)
         member.joins()
         until(lambda: group.is_open)
         until(lambda: None in member.stage.statuses.statuses("c"))
@@ -613,6 +617,19 @@ def test_connectors_say_what_they_wait_for() -> None:
         assert "It waits for the worker at http://other/, which is gone, for up to 60 s" in str(
             shown.trace
         )
+
+
+def test_of_a_connector_that_was_deleted_while_it_waited_nothing_is_said() -> None:
+    """Its status would outlive it."""
+    member = Member(Stage(), max_delay_ms=60_000)
+    stored(member.stage, "c")
+    with member.started() as group:
+        loses_a_worker(member)
+        member.stage.configs.delete_connector("c")
+        member.joins()
+        until(lambda: group.is_open and member.storage.turns > 1)
+
+        assert [] == list(member.stage.statuses.connectors())
 
 
 def test_all_work_stops_before_an_eager_group_is_joined() -> None:

@@ -631,6 +631,9 @@ class Distributed:
                 "lower tasks.max."
             )
         for name in why.keys() - self._shown_idle.keys():
+            if self._parts.local.configs.connector(name) is None:
+                # It was deleted since the work was divided.
+                continue
             if name in role.as_leader.unplaced:
                 _log.warning("Connector %s does not run. %s", name, why[name])
             statuses.unassigned(name, trace=why[name])
