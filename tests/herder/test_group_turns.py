@@ -36,7 +36,7 @@ from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.membership import GroupMembership, GroupRole, Joined, JoinedMember
 from headrace.storage.protocols import Status, StoredConnector
-from herder.stage import SlowStatuses, Stage, config
+from herder.stage import Judge, SlowStatuses, Stage, config
 from waiting import until
 
 ME = "me"
@@ -51,6 +51,7 @@ class Storage:
     turns: int = 0
     failure: ConnectError | None = None
     unreadable: ConnectError | None = None
+    changed: set[str] = field(default_factory=set[str])
 
     def take_lead(self) -> None:
         """Note it."""
@@ -69,6 +70,10 @@ class Storage:
     def start_number(self, connector: str) -> int:
         """No configuration is written again."""
         return 1
+
+    def published_tasks(self, connector: str) -> int | None:
+        """Some, but for what has another configuration by now."""
+        return None if connector in self.changed else 1
 
     def flush(self) -> bool:
         """There is nothing."""
@@ -630,6 +635,39 @@ def test_of_a_connector_that_was_deleted_while_it_waited_nothing_is_said() -> No
         until(lambda: group.is_open and member.storage.turns > 1)
 
         assert [] == list(member.stage.statuses.connectors())
+
+
+def test_a_connector_that_fitted_nowhere_is_assigned_with_another_configuration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """How many tasks that has is known when it runs; by those of the former one it would wait for ever, whatever its user does."""
+    monkeypatch.setattr(Judge, "is_polled", lambda _self, _name: True)
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}] * 8)
+    with member.started() as group:
+        until(lambda: member.role is not None)
+        assert member.role is not None
+
+        def divided() -> Mapping[str, Sequence[int]]:
+            assert member.role is not None
+            (_, own), *_ = member.role.protocols()
+            told = member.role.assign(member.generation, "sessioned", ME, [JoinedMember(ME, own)])
+            return decoded_assignment(told[ME]).assigned
+
+        assert {} == divided()
+        member.joins()
+        until(lambda: group.is_open and member.storage.turns > 1)
+        until(lambda: "lower tasks.max" in str(member.stage.statuses.statuses("c")[None].trace))
+        before = member.membership.requested
+
+        member.stage.configs.put_connector(
+            StoredConnector(name="c", config=config(name="c", **{"tasks.max": "2"}))
+        )
+        member.storage.changed.add("c")
+        member.storage.config_offset += 1
+        until(lambda: member.membership.requested > before)
+        assert ["c"] == list(divided())
 
 
 def test_all_work_stops_before_an_eager_group_is_joined() -> None:

@@ -278,6 +278,10 @@ class KafkaStorage:
         with closing(topics) as writer:
             writer.write((self._topics.configs, [logger_entry(logger, level)]))
 
+    def published_tasks(self, connector: str) -> int | None:
+        """See :meth:`KafkaConfigStore.published_tasks`."""
+        return self.configs.published_tasks(connector)
+
     def start_number(self, connector: str) -> int:
         """Another number each time a configuration of that connector has been read, or that it is stopped; 0 when it has none."""
         return self._found.records(connector).start_number
