@@ -68,9 +68,9 @@ class SharedTopics:
     """Compacted topics to which others write as well, and one producer for them. Any thread may call.
 
     They are read to their ends before a write that depends on them, and again after it. *what* is what they hold, for errors. With a
-    transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one
-    (KIP-618). *may_write* raises when this process may not write now; it is asked before each call that writes, and right before each write. Each call gives up after
-    *seconds*, in which it also waits for other threads, with :class:`~headrace.connect.errors.RetriableError`.
+    transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one (KIP-618).
+    *may_write* raises when this process may not write now; it is asked before each call that writes, and right before each write. Each call
+    gives up after *seconds*, in which it also waits for other threads, with :class:`~headrace.connect.errors.RetriableError`.
     """
 
     def __init__(
