@@ -21,6 +21,7 @@ from headrace.rest.request import ApiRequest, ApiResponse
 
 _log = logging.getLogger(__name__)
 _HOP: Final = "forward"
+_READING: Final = ("GET", "HEAD")
 _TOO_FAR: Final = (
     "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 )
@@ -30,7 +31,7 @@ _TOO_FAR: Final = (
 class Forwarding:
     """Sends requests on to *peers*. Any thread may call.
 
-    *catch_up* is called after a request that another worker has granted: whoever asks here sees what was changed there.
+    *catch_up* is called after a change that another worker has made: whoever asks here sees what was changed there.
     By *requesters*, if there are some, that worker knows who has asked here.
     """
 
@@ -61,7 +62,7 @@ class Forwarding:
             answer = self.peers.answer(sent.method, url, sent.body, self._headers(sent))
         except ConflictError as error:
             raise ConflictError(f"{elsewhere} {error}") from error
-        if 200 <= answer.status < 300:  # noqa: PLR2004
+        if sent.method not in _READING and 200 <= answer.status < 300:  # noqa: PLR2004
             self._try_to_catch_up()
         if "Location" not in answer.headers:
             return answer
