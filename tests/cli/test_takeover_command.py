@@ -53,7 +53,7 @@ class Group:
             topic = CompactedTopic(name=f"{self.name}-{each}", partitions=made, replication=1)
             admin.ensure_compacted_topic(topic, Deadline.after(20))
 
-    def put(self, which: str, *records: tuple[bytes, bytes], abort: bool = False) -> None:
+    def put(self, which: str, *records: tuple[bytes, bytes | None], abort: bool = False) -> None:
         """Write to one of them, in a transaction."""
         writer = {"bootstrap.servers": self.bootstrap, "transactional.id": self.name}
         producer = Producer(writer)
@@ -123,7 +123,7 @@ def test_what_runs_on_is_shown_with_its_offsets(group: Group) -> None:
         "target_state": "RUNNING",
         "state": "UNASSIGNED",
         "tasks": 1,
-        "offsets": [{**offset, "aborted": None, "other_key": False}],
+        "offsets": [{**offset, "aborted": None, "removed": False, "other_key": False}],
         "problems": [],
         "then": "RUNNING",
     }
@@ -180,6 +180,29 @@ def test_an_offset_that_was_not_committed_is_told(group: Group) -> None:
     assert [False, False] == [each["other_key"] for each in offsets]
     assert {"10", "1"} == {str(*each["offset"].values()) for each in offsets}
     assert "Offsets written again: 0." in group.settle().output
+
+
+def test_an_offset_whose_removal_was_not_committed_is_told(group: Group) -> None:
+    """A Java worker without exactly-once would find none, and begin anew; one whose removal was committed has none anyway."""
+    group.make_topics()
+    group.put("config", _lines(group))
+    gone = b'["lines",{"filename":"/gone"}]'
+    group.put("offset", (_KEY, b'{"position":10}'), (gone, b'{"position":5}'))
+    group.put("offset", (gone, None))
+    group.put("offset", (_KEY, None), (gone, None), abort=True)
+
+    [found] = group.found()["connectors"]
+
+    assert [({"position": 10}, True)] == [
+        (each["offset"], each["removed"]) for each in found["offsets"]
+    ]
+    assert "finds none, as it was removed in a transaction" in group.check().output
+
+    assert "Offsets written again: 1." in group.settle().output
+    [found] = group.found()["connectors"]
+    assert [({"position": 10}, False)] == [
+        (each["offset"], each["removed"]) for each in found["offsets"]
+    ]
 
 
 def test_a_topic_that_cannot_be_used_is_told(group: Group) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from headrace.connect.errors import ConnectError
 from headrace.kafka.sender import OffsetEntry
 from headrace.kafka.topic_writer import TopicRecords
 from headrace.storage.kafka import ApplyRecord, SharedTopics
@@ -17,7 +16,7 @@ class WrittenTopics:
     """Takes in what is written at once, and refuses a write with each of *refusals*, one after the other."""
 
     written: list[OffsetEntry] = field(default_factory=list[OffsetEntry])
-    refusals: list[ConnectError] = field(default_factory=list[ConnectError])
+    refusals: list[Exception] = field(default_factory=list[Exception])
     _applied: dict[str, ApplyRecord] = field(default_factory=dict[str, ApplyRecord])
 
     def shared(self) -> SharedTopics:

@@ -12,13 +12,14 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import uuid4
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.broker import Broker
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.herder.answers import TargetState
+from headrace.herder.answers import Health, TargetState
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import ElsewhereError, NotFoundError
+from headrace.herder.errors import ElsewhereError, NotFoundError, ServerError
 from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     Assignment,
@@ -213,6 +214,25 @@ def test_a_worker_alone_runs_what_it_is_asked_for(group: Group) -> None:
     assert [] == list(worker.herder.connectors())
     worker.herder.create(request())
     until(lambda: worker.runs() == ["c"])
+
+
+def test_a_config_topic_that_was_made_anew_is_not_one_without_connectors(group: Group) -> None:
+    """What runs goes on, nothing is changed, and the worker's health says why."""
+    worker = group.worker("a")
+    until(lambda: worker.herder.is_open)
+    worker.herder.create(request())
+    until(lambda: worker.stage.states() == {None: "RUNNING", 0: "RUNNING", 1: "RUNNING"})
+    admin, topic = AdminClient({"bootstrap.servers": group.bootstrap}), group.topics.configs
+    admin.delete_topics([topic])[topic].result(20)
+    until(lambda: topic not in admin.list_topics(timeout=10).topics)
+    made = NewTopic(topic, 1, 1, config={"cleanup.policy": "compact"})
+    admin.create_topics([made])[topic].result(20)
+
+    until(lambda: "is not the one that was read before" in worker.herder.health().message)
+    assert Health.UNHEALTHY is worker.herder.health().status
+    with pytest.raises(ServerError, match="Nothing is changed while the group's topics"):
+        worker.herder.delete("c")
+    assert ["c"] == worker.runs() == list(worker.herder.connectors())
 
 
 def test_connectors_are_divided_and_taken_over(group: Group) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from headrace.connect.errors import ConnectError, RetriableError
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import (
@@ -49,7 +49,7 @@ from headrace.kafka.membership import (
     JoinedMember,
 )
 from headrace.storage.protocols import Status, StoredConnector
-from herder.stage import SlowStatuses, Stage, config
+from herder.stage import Judge, SlowStatuses, Stage, config
 from waiting import until
 
 ME = "me"
@@ -69,6 +69,8 @@ class Storage:
     asked: list[str] = field(default_factory=list[str])
     turns: int = 0
     failure: ConnectError | None = None
+    unreadable: ConnectError | None = None
+    changed: set[str] = field(default_factory=set[str])
 
     def take_lead(self) -> None:
         """Note it."""
@@ -81,6 +83,8 @@ class Storage:
     def take_arrived(self) -> None:
         """Count it: the topics are followed after each turn."""
         self.turns += 1
+        if self.unreadable is not None:
+            raise self.unreadable
 
     def follow_configs(self, on_record: Callable[[], object]) -> None:
         """The test writes none."""
@@ -93,6 +97,10 @@ class Storage:
     def start_number(self, connector: str) -> int:
         """No configuration is written again."""
         return 1
+
+    def published_tasks(self, connector: str) -> int | None:
+        """Some, but for what has another configuration by now."""
+        return None if connector in self.changed else 1
 
     def flush(self) -> bool:
         """There is nothing."""
@@ -471,6 +479,30 @@ def test_kafka_may_be_slow_when_a_worker_begins_to_lead() -> None:
         assert [] == list(statuses.connectors())
 
 
+def test_a_worker_is_not_well_while_its_topics_cannot_be_read() -> None:
+    """What runs goes on, and nothing is changed: it does not know what there is. A broker that is slow is something else."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started() as group:
+        until(lambda: group.is_open and member.runs() == ["c"])
+        member.storage.unreadable = RetriableError("No broker answers.")
+        turns = member.storage.turns
+        until(lambda: member.storage.turns > turns + 1)
+        assert group.problem is None
+
+        member.storage.unreadable = TaskFailedError("The topic was made anew.")
+        until(lambda: group.problem == "The topic was made anew.")
+        with pytest.raises(
+            ServerError, match=r"Nothing is changed while .* The topic was made anew"
+        ):
+            group.require_may_change()
+        assert member.runs() == ["c"]
+
+        member.storage.unreadable = None
+        until(lambda: group.problem is None)
+
+
 def test_a_worker_of_kafka_connect_that_leads_gives_nothing() -> None:
     """It hands out what only its own kind can run; what it takes away is given up."""
     member = Member(Stage())
@@ -613,22 +645,26 @@ def test_a_worker_that_is_refused_ends_after_a_session() -> None:
         assert "does not take this worker. It is a test" in str(member.herder.failure)
 
 
+def loses_a_worker(member: Member) -> None:
+    """Have it divide the connectors while another worker has all of them, and again when that one is gone."""
+    until(lambda: member.role is not None)
+    assert member.role is not None
+    (_, own), *_ = member.role.protocols()
+    notes = MemberNotes(flags=MemberFlag.UNDERSTANDS_LEAVING, slots=400)
+    other = encoded_metadata(MemberMetadata(url="http://other/", config_offset=5, notes=notes))
+    first = member.role.assign(
+        -1, "sessioned", ME, [JoinedMember(ME, own), JoinedMember("other", other)]
+    )
+    assert "c" in decoded_assignment(first["other"]).assigned
+    member.role.assign(0, "sessioned", ME, [JoinedMember(ME, own)])
+
+
 def test_connectors_say_what_they_wait_for() -> None:
     """For a worker that is gone, for a while."""
     member = Member(Stage(), max_delay_ms=60_000)
     stored(member.stage, "c")
     with member.started() as group:
-        until(lambda: member.role is not None)
-        assert member.role is not None
-        (_, own), *_ = member.role.protocols()
-        notes = MemberNotes(flags=MemberFlag.UNDERSTANDS_LEAVING, slots=400)
-        other = encoded_metadata(MemberMetadata(url="http://other/", config_offset=5, notes=notes))
-        first = member.role.assign(
-            -1, "sessioned", ME, [JoinedMember(ME, own), JoinedMember("other", other)]
-        )
-        assert "c" in decoded_assignment(first["other"]).assigned
-
-        member.role.assign(0, "sessioned", ME, [JoinedMember(ME, own)])
+        loses_a_worker(member)
         member.joins()
         until(lambda: group.is_open)
         until(lambda: None in member.stage.statuses.statuses("c"))
@@ -637,6 +673,52 @@ def test_connectors_say_what_they_wait_for() -> None:
         assert "It waits for the worker at http://other/, which is gone, for up to 60 s" in str(
             shown.trace
         )
+
+
+def test_of_a_connector_that_was_deleted_while_it_waited_nothing_is_said() -> None:
+    """Its status would outlive it."""
+    member = Member(Stage(), max_delay_ms=60_000)
+    stored(member.stage, "c")
+    with member.started() as group:
+        loses_a_worker(member)
+        member.stage.configs.delete_connector("c")
+        member.joins()
+        until(lambda: group.is_open and member.storage.turns > 1)
+
+        assert [] == list(member.stage.statuses.connectors())
+
+
+def test_a_connector_that_fitted_nowhere_is_assigned_with_another_configuration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """How many tasks that has is known when it runs; by those of the former one it would wait for ever, whatever its user does."""
+    monkeypatch.setattr(Judge, "is_polled", lambda _self, _name: True)
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.stage.configs.put_task_configs("c", [{"task.class": "x:T"}] * 8)
+    with member.started() as group:
+        until(lambda: member.role is not None)
+        assert member.role is not None
+
+        def divided() -> Mapping[str, Sequence[int]]:
+            assert member.role is not None
+            (_, own), *_ = member.role.protocols()
+            told = member.role.assign(member.generation, "sessioned", ME, [JoinedMember(ME, own)])
+            return decoded_assignment(told[ME]).assigned
+
+        assert {} == divided()
+        member.joins()
+        until(lambda: group.is_open and member.storage.turns > 1)
+        until(lambda: "lower tasks.max" in str(member.stage.statuses.statuses("c")[None].trace))
+        before = member.membership.requested
+
+        member.stage.configs.put_connector(
+            StoredConnector(name="c", config=config(name="c", **{"tasks.max": "2"}))
+        )
+        member.storage.changed.add("c")
+        member.storage.config_offset += 1
+        until(lambda: member.membership.requested > before)
+        assert ["c"] == list(divided())
 
 
 def test_all_work_stops_before_an_eager_group_is_joined() -> None:

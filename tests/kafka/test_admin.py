@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from itertools import chain, repeat
-from types import SimpleNamespace
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
-from headrace.kafka.client_config import client_config, producer_config
-from headrace.kafka.client_sender import make_sender
+from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.sender import EncodedRecords
 from headrace.kafka.topic_admin import TopicAdmin
 from waiting import until
 
@@ -234,24 +228,8 @@ def test_a_missing_topic_is_not_made_by_asking(kafka_admin: KafkaAdmin) -> None:
     """Not even on a broker that makes topics for whoever asks."""
     assert not kafka_admin.exists("kafka-tests-nowhere", Deadline.after(10))
     with pytest.raises(TaskFailedError, match="Create the topic"):
-        kafka_admin.end_offsets("kafka-tests-nowhere", Deadline.after(10))
+        kafka_admin.partitions("kafka-tests-nowhere", Deadline.after(10))
     assert not kafka_admin.exists("kafka-tests-nowhere", Deadline.after(10))
-
-
-def test_the_end_counts_open_transactions(
-    kafka_admin: KafkaAdmin, bootstrap: str, new_topic: str
-) -> None:
-    """The end is that of the log, not the one that committed readers see."""
-    config = producer_config({"bootstrap.servers": bootstrap}, transactional_id=new_topic)
-    sender = make_sender(config)
-    sender.open()
-    sender.begin()
-    sender.send(EncodedRecords(topic=new_topic, values=pa.array([b"1", b"2"]), partition=1))
-    sender.flush()
-
-    assert {0: 0, 1: 2, 2: 0} == kafka_admin.end_offsets(new_topic, Deadline.after(10))
-    sender.abort()
-    sender.close()
 
 
 def test_a_replication_that_the_cluster_cannot_hold_is_reported(kafka_admin: KafkaAdmin) -> None:
@@ -277,33 +255,4 @@ def test_what_is_not_answered_is_reported_with_the_reason() -> None:
     """That it took too long alone helps no one to find out why."""
     away = KafkaAdmin(client_config({"bootstrap.servers": "127.0.0.1:1"}))
     with pytest.raises(RetriableError, match=r"'t' in time: .*Connection refused\.$"):
-        away.end_offsets("t", Deadline.after(1))
-
-
-@pytest.mark.parametrize("answered", [True, False])
-def test_an_end_that_the_broker_has_not_answered_is_asked_for_again(
-    kafka_admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch, *, answered: bool
-) -> None:
-    """The client gives -1001 and no error, as after a stop of the process; taken for an end, the topic had shrunk."""
-    offsets = chain([-1001], [7] if answered else [], repeat(-1001))
-
-    class Answers:
-        """What the client would give."""
-
-        def list_offsets(self, asked: Mapping[object, object], **_: object) -> object:
-            """The next of the offsets."""
-            future: Future[object] = Future()
-            future.set_result(SimpleNamespace(offset=next(offsets)))
-            return dict.fromkeys(asked, future)
-
-        def poll(self, _: float) -> int:
-            """Nothing more."""
-            return 0
-
-    monkeypatch.setattr(kafka_admin, "partitions", lambda _topic, _deadline: [0])
-    monkeypatch.setattr(kafka_admin, "_client", Answers())
-    if answered:
-        assert {0: 7} == kafka_admin.end_offsets("t", Deadline.after(20))
-    else:
-        with pytest.raises(RetriableError, match="the end of"):
-            kafka_admin.end_offsets("t", Deadline.after(0.5))
+        away.partitions("t", Deadline.after(1))

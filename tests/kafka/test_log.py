@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -14,8 +16,15 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import Sender
+from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster
-from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
+from headrace.kafka.wire.fetcher import (
+    FetchedRecords,
+    Fetcher,
+    FetchRange,
+    FetchSettings,
+    UnfetchableError,
+)
 from waiting import until
 
 pytestmark = pytest.mark.broker
@@ -244,6 +253,49 @@ def test_another_topic_of_the_same_name_is_refused_each_time(
     until(is_refused)
     assert is_refused()
     assert reached == [log.position(each) for each in range(3)]
+
+
+def test_what_is_not_handed_out_is_asked_for_again(
+    bootstrap: str,
+    compacted_topic: str,
+    seen: list[LogRecord],
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """Each call says so, such as while a right is missing: otherwise it would look as if nothing came."""
+    refusing = threading.Event()
+
+    class Refused(Fetcher):
+        """Is asked for nothing any more after what it has raised."""
+
+        def poll(self, deadline: Deadline) -> list[FetchedRecords]:
+            if refusing.is_set() and self.positions:
+                self.remove(list(self.positions))
+                place = TopicPartition(compacted_topic, 0)
+                raise UnfetchableError(place, 0, "This client may not read.")
+            return super().poll(deadline)
+
+    def has_arrived() -> bool:
+        log.take_arrived()
+        return len(seen) == len(ENTRIES)
+
+    refusing.set()
+    sender = log_sender("one")
+    sender.send_offsets(compacted_topic, ENTRIES)
+    sender.commit()
+    config = client_config({"bootstrap.servers": bootstrap})
+    with closing(
+        CompactedLog(compacted_topic, config, on_record=seen.append, fetcher=Refused)
+    ) as log:
+        for read in (
+            lambda: log.read_to_end(Deadline.after(10)),
+            log.take_arrived,
+            log.take_arrived,
+        ):
+            with pytest.raises(UnfetchableError, match="may not read"):
+                read()
+        refusing.clear()
+
+        until(has_arrived)
 
 
 def test_a_missing_topic_fails(bootstrap: str) -> None:

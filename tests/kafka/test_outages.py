@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import pyarrow as pa
 import pytest
@@ -17,6 +18,9 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import EncodedRecords, Sender
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import LATEST, Cluster
+from headrace.kafka.wire.settings import wire_settings
 from headrace.kafka.wire_sender import make_wire_sender
 from headrace.testing.judge import committed_records
 from waiting import until
@@ -138,10 +142,11 @@ def test_a_transaction_that_outlived_its_time_is_reported_as_such(
     sender.begin()
     sender.send(records(name, 1))
     sender.flush()
-    log_end = KafkaAdmin(client_config({"bootstrap.servers": broker.bootstrap}))
-    deadline = Deadline.after(30)
-    # The broker's abort marker is the second thing in the log.
-    until(lambda: log_end.end_offsets(name, deadline) != {0: 1})
+    deadline, place = Deadline.after(30), TopicPartition(name, 0)
+    settings = client_config({"bootstrap.servers": broker.bootstrap}).settings
+    with closing(Cluster(wire_settings(settings))) as cluster:
+        # The broker's abort marker is the second thing in the log.
+        until(lambda: cluster.list_offsets({place: LATEST}, deadline)[place].offset == 2)
 
     with pytest.raises(
         TransactionTimedOutError, match="The task c-0 was unable to finish writing"

@@ -54,11 +54,13 @@ CONNECTOR = {"name": "c/d", "config": {"connector.class": "X"}}
 
 
 def test_the_leader_answers_and_the_follower_catches_up(serve: Serve) -> None:
-    """With its status, and the follower's own address in the place of what was created."""
+    """With its status, and the follower's own address in the place of what was created; what only reads has changed nothing."""
     leader = FakeHerder()
     follower = following(serve(leader))
     url = serve(follower)
 
+    assert [] == httpx.get(f"{url}admin/workers").json()
+    assert 0 == follower.caught_up
     created = httpx.post(f"{url}connectors", json=CONNECTOR)
     replaced = httpx.put(f"{url}connectors/c%2Fd/config", json=CONNECTOR["config"])
     deleted = httpx.delete(f"{url}connectors/c%2Fd")

@@ -75,6 +75,22 @@ def test_a_status_that_kafka_refuses_is_written_later(
     assert store.failure is None
 
 
+def test_what_no_one_has_foreseen_does_not_end_the_writing(
+    store: KafkaStatusStore, topics: WrittenTopics
+) -> None:
+    """The store says it, as what Kafka refuses, and tries again: statuses that are never written would look like those of idle tasks."""
+    topics.refusals += [ValueError("It is odd.")] * 100
+    store.put("c", None, RUNNING)
+    until(lambda: store.failure)
+    assert "Statuses cannot be written: ValueError('It is odd.')" == str(store.failure)
+    assert isinstance(store.failure, TaskFailedError)
+    topics.refusals.clear()
+    assert store.flush(10)
+
+    assert [status_entry("c", None, RUNNING)] == topics.written
+    assert store.failure is None
+
+
 def test_of_statuses_that_wait_the_last_one_is_written(
     store: KafkaStatusStore, topics: WrittenTopics
 ) -> None:

@@ -54,6 +54,15 @@ def test_records_are_those_of_kafka_connect() -> None:
     ]
 
 
+def test_a_trace_may_name_a_file_whose_name_is_no_text() -> None:
+    """Python holds the bytes of such a name as characters that no UTF-8 may have."""
+    failed = replace(RUNNING, state="FAILED", trace="/in/\udcff.csv cannot be read")
+    entry = status_entry("c", None, failed)
+
+    assert b'"trace":"/in/\\udcff.csv cannot be read"' in (entry[1] or b"")
+    assert {None: failed} == topic_of(entry).statuses("c")
+
+
 def test_a_connector_that_is_removed_has_no_tasks() -> None:
     """Nor has one whose statuses were all removed."""
     topic = topic_of(

@@ -138,6 +138,10 @@ def _offset_row(offset: FoundOffset) -> list[str]:
         remarks.append(
             f"takes {json_text(offset.aborted)}, which was not committed, unless it has exactly-once"
         )
+    if offset.is_removed:
+        remarks.append(
+            "finds none, as it was removed in a transaction that was not committed, unless it has exactly-once"
+        )
     if offset.other_key:
         remarks.append("has another order of fields")
     return [_text(offset.partition), _text(offset.offset), "; ".join(remarks) or "same"]
@@ -194,6 +198,7 @@ def _offset_document(offset: FoundOffset) -> dict[str, object]:
         "partition": _plain(offset.partition),
         "offset": _plain(offset.offset),
         "aborted": _plain(offset.aborted),
+        "removed": offset.is_removed,
         "other_key": offset.other_key,
     }
 

@@ -113,25 +113,7 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
     owners = Counter(chain.from_iterable(member.owned for member in members.values()))
     before = _previously_assigned(memory, rebalance)
     back = {each.url for each in members.values() if each.takes}
-    # Connectors that are gone, and those that two members have after one was thought to be dead.
-    unwanted = owners.keys() - configured.keys()
-    unwanted |= {name for name, count in owners.items() if count > 1}
-    least = min((each.slots for each in members.values()), default=0)
-    large = {name for name, load in configured.items() if not load.fits(least)}
-    # Who leaves goes on until someone who arrives can take over.
-    may_leave = bool(back) or not any(
-        each.takes_nothing and not each.leaving for each in members.values()
-    )
-    revoked = {
-        each: member.owned
-        if member.leaving and may_leave
-        else frozenset(
-            name
-            for name in member.owned & (unwanted | large)
-            if name in unwanted or not configured[name].fits(member.slots)
-        )
-        for each, member in members.items()
-    }
+    revoked = _revoked_whatever_the_loads(rebalance, owners)
     lost = frozenset(
         name
         for name in before.keys() & configured.keys() - owners.keys()
@@ -167,6 +149,32 @@ def assign(memory: AssignorMemory, rebalance: Rebalance) -> tuple[AssignorMemory
         assigned=assigned, revoked=revoked, delay_ms=delay_ms, unplaced=unplaced, waiting=waiting
     )
     return remembered, answer
+
+
+def _revoked_whatever_the_loads(
+    rebalance: Rebalance, owners: Counter[str]
+) -> dict[str, frozenset[str]]:
+    """What each member gives up even if all have the same load: all if it leaves, otherwise what it must not have, or what does not fit it."""
+    members, configured = rebalance.members, rebalance.configured
+    # Connectors that are gone, and those that two members have after one was thought to be dead.
+    unwanted = owners.keys() - configured.keys()
+    unwanted |= {name for name, count in owners.items() if count > 1}
+    least = min((each.slots for each in members.values()), default=0)
+    large = {name for name, load in configured.items() if not load.fits(least)}
+    # Who leaves goes on until someone who arrives can take over.
+    may_leave = any(each.takes for each in members.values()) or not any(
+        each.takes_nothing and not each.leaving for each in members.values()
+    )
+    return {
+        each: member.owned
+        if member.leaving and may_leave
+        else frozenset(
+            name
+            for name in member.owned & (unwanted | large)
+            if name in unwanted or not configured[name].fits(member.slots)
+        )
+        for each, member in members.items()
+    }
 
 
 def _previously_assigned(memory: AssignorMemory, rebalance: Rebalance) -> Mapping[str, str]:

@@ -166,8 +166,8 @@ Coordinate: TypeAlias = Callable[[HerderParts], Coordination]
 def settle_changes(local: LocalServices, kafka: KafkaServices, *, only: str | None = None) -> None:
     """Finish the changes of offsets that another process has begun, and abandon those that had not got so far.
 
-    Called by who may change the cluster, before it changes anything, or for *only* one connector, which the caller holds. One that cannot be finished now is logged; the connector's
-    next start tries it again.
+    Called by who may change the cluster, before it changes anything, or for *only* one connector, which the caller holds. One that cannot
+    be finished now is logged; the connector's next start tries it again.
     """
 
     def run_spec(stored: StoredConnector) -> RunSpec:

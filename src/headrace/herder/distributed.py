@@ -114,6 +114,7 @@ class Distributed:
         self._due = _Due(clock())
         self._reminder, self._noted = Reminder(), ""
         self._problem: ConnectError | None = None
+        self._unreadable: ConnectError | None = None
         self._config_offset = -1
         self._settling: Future[None] | None = None
         self._shown_idle: Mapping[str, str] = {}
@@ -159,13 +160,13 @@ class Distributed:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the topics that the group shares, which is looked at again every five minutes, or with its leader."""
+        """What is wrong with the topics that the group shares, with its leader, or with this worker's membership."""
         if self._role.follows_stranger and not self._settings.is_mixed:
             return (
                 f"A worker of Kafka Connect leads the group {self._settings.group!r} ({self._role.leader_url}). This worker goes on with what it "
                 "has, and takes nothing from it: stop the workers of Kafka Connect."
             )
-        problem = self._problem or self._refused_states
+        problem = self._wrong_with_topics
         if problem is None and self.is_open and not self.holds():
             return (
                 f"Kafka has not acknowledged this worker's heartbeats in time, so that the group {self._settings.group!r} may have given its work "
@@ -218,7 +219,7 @@ class Distributed:
         Raises ``ElsewhereError`` where another worker leads, ``ConflictError`` while none does, and ``ServerError`` while something is
         wrong with the topics.
         """
-        problem = self._problem or self._refused_states
+        problem = self._wrong_with_topics
         if problem is not None:
             raise ServerError(
                 f"Nothing is changed while the group's topics are not right. {problem}"
@@ -637,6 +638,9 @@ class Distributed:
                 "lower tasks.max."
             )
         for name in why.keys() - self._shown_idle.keys():
+            if self._parts.local.configs.connector(name) is None:
+                # It was deleted since the work was divided.
+                continue
             if name in role.as_leader.unplaced:
                 _log.warning("Connector %s does not run. %s", name, why[name])
             statuses.unassigned(name, trace=why[name])
@@ -695,11 +699,7 @@ class Distributed:
     def _follow(self) -> None:
         """Have the herder look at what others have written."""
         storage = self._storage()
-        storage.take_arrived()
-        if self._clock() >= self._due.refresh and self.holds():
-            # A consumer may wait for ever after its broker was frozen, and is replaced then.
-            self._due.refresh = self._clock() + _REFRESH_SECONDS
-            storage.refresh()
+        self._read_on(storage)
         if self._clock() >= self._due.check:
             self._due.check = self._clock() + _CHECK_SECONDS
             had_problem, self._problem = self._problem is not None, self._topics_problem()
@@ -717,6 +717,21 @@ class Distributed:
         if storage.failure is not None:
             raise storage.failure
 
+    def _read_on(self, storage: GroupStorage) -> None:
+        """See what has arrived; what cannot be read, such as a topic that was made anew, this worker's health says."""
+        try:
+            storage.take_arrived()
+            if self._clock() >= self._due.refresh and self.holds():
+                # A consumer may wait for ever after its broker was frozen, and is replaced then.
+                self._due.refresh = self._clock() + _REFRESH_SECONDS
+                storage.refresh()
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            self._unreadable = error
+            raise
+        self._unreadable = None
+
     def _topics_problem(self) -> ConnectError | None:
         try:
             self._check()
@@ -729,10 +744,11 @@ class Distributed:
         return None
 
     @property
-    def _refused_states(self) -> ConnectError | None:
-        """Why Kafka takes no states, if waiting does not help."""
+    def _wrong_with_topics(self) -> ConnectError | None:
+        """Why they cannot be trusted, or not be read, or why Kafka takes no states, if waiting does not help."""
         failure = self._storage().failure if self.is_open else None
-        return None if isinstance(failure, RetriableError) else failure
+        refused = None if isinstance(failure, RetriableError) else failure
+        return self._problem or self._unreadable or refused
 
     def _compare(self) -> None:
         for name in self._role.owned:

@@ -54,6 +54,10 @@ class GroupStorage(Protocol):
         """The offset after the last record of the config topic that was read."""
         ...
 
+    def published_tasks(self, connector: str) -> int | None:
+        """How many tasks it has that were made from its present configuration; ``None`` while it has none."""
+        ...
+
     def start_number(self, connector: str) -> int:
         """Another number each time a configuration of that connector has been read, also the same one again, or that it is stopped."""
         ...

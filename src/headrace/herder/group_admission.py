@@ -20,7 +20,8 @@ _OTHER_TOPICS: Final = (
 def refusals(said: Mapping[str, MemberMetadata], leader: str) -> dict[str, str]:
     """Why new members cannot be in the group: they have other topics than its *leader*, or a URL that another member has."""
     first: dict[str, str] = {}
-    for each in sorted(said, key=lambda each: (_is_new(said[each]), each)):
+    # The leader first among those that are new: it is never refused.
+    for each in sorted(said, key=lambda each: (_is_new(said[each]), each != leader, each)):
         first.setdefault(said[each].url, each)
     topics = _topics(said[leader])
     refused = dict[str, str]()

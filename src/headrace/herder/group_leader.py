@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.herder.assignor import AssignorMemory, ConnectorLoad, Member, Rebalance, assign
 from headrace.herder.eager_assignor import dealt
-from headrace.herder.group import GroupMember, GroupSettings
+from headrace.herder.group import GroupMember, GroupSettings, GroupStorage
 from headrace.herder.group_admission import refusals
 from headrace.herder.group_protocol import (
     BEHIND,
@@ -62,20 +62,17 @@ class _Division:
 
 
 class GroupLeader:
-    """Divides the work whenever this worker leads, on the membership's thread. What it knows since is read by any thread.
-
-    *read_to* says how far the config topic has been read.
-    """
+    """Divides the work whenever this worker leads, on the membership's thread. What it knows since is read by any thread."""
 
     def __init__(
         self,
         local: LocalServices,
         settings: GroupSettings,
         clock: Clock,
-        read_to: Callable[[], int],
+        storage: Callable[[], GroupStorage],
     ) -> None:
         self._local = local
-        self._read_to = read_to
+        self._storage = storage
         self._settings = settings
         self._clock = clock
         self._memory = AssignorMemory()
@@ -110,7 +107,7 @@ class GroupLeader:
         )
 
     def must_divide_again(self) -> bool:
-        """Whether connectors have come or gone since the work was divided, or one does not fit where it is.
+        """Whether connectors have come or gone since the work was divided, or one does not fit where it is, or one fits that did not.
 
         In a mixed group, tasks as well.
         """
@@ -118,15 +115,26 @@ class GroupLeader:
         if self._is_by_task:
             return self._configured_pieces(configured) != self._divided
         return frozenset(configured) != self._divided or any(
-            name in configured and not configured[name].fits(each.notes.slots)
-            for each in self.members
-            if each.notes is not None
-            for name in each.connectors
+            self._is_misplaced(each, configured) for each in self.members
+        )
+
+    def _is_misplaced(self, member: GroupMember, configured: Mapping[str, ConnectorLoad]) -> bool:
+        """Whether *member* has a connector that does not fit there, or could take one that no one has."""
+        notes = member.notes
+        if notes is None:
+            return False
+
+        def fits(name: str) -> bool:
+            return configured[name].fits(notes.slots)
+
+        takes = not notes.flags & (MemberFlag.LEAVING | MemberFlag.TAKES_NOTHING)
+        return any(name in configured and not fits(name) for name in member.connectors) or (
+            takes and any(name in configured and fits(name) for name in self.unplaced)
         )
 
     def learn_classes(self) -> None:
         """Find out whether connectors of each class need a slot for each task, which may import them: too slow while the group waits."""
-        read_to, connectors = self._read_to(), self._local.configs.connectors()
+        read_to, connectors = self._storage().config_offset, self._local.configs.connectors()
         for stored in connectors.values():
             name = stored.config.get(CONNECTOR_CLASS) or ""
             if name not in self._polled:
@@ -139,7 +147,7 @@ class GroupLeader:
     def configured(self) -> Mapping[str, ConnectorLoad]:
         """What each connector needs. It is kept until the config topic has more: a group with many connectors waits for the answer."""
         # Asked before the connectors are looked at: another thread may read on meanwhile.
-        read_to = self._read_to()
+        read_to = self._storage().config_offset
         if self._loads[0] != (read_to, len(self._polled)):
             self._keep_loads(read_to, self._local.configs.connectors())
         return self._loads[1]
@@ -319,10 +327,12 @@ class GroupLeader:
         return {name: [ITSELF, *range(len(tasks(name)))] for name in names}
 
     def _load(self, stored: StoredConnector) -> ConnectorLoad:
+        is_polled = self._polled.get(stored.config.get(CONNECTOR_CLASS) or "", False)
         return ConnectorLoad(
             tasks=len(self._local.configs.task_configs(stored.name)),
             is_idle=stored.target_state == "STOPPED",
-            must_fit=self._polled.get(stored.config.get(CONNECTOR_CLASS) or "", False),
+            # Tasks of an earlier configuration say nothing: who runs it finds out how many it has now.
+            must_fit=is_polled and self._storage().published_tasks(stored.name) is not None,
         )
 
     def _log_gone(

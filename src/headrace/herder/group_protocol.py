@@ -92,10 +92,10 @@ class MemberNotes:
 class Assignment:
     """What the leader gives a member.
 
-    *error* is 0, :data:`BEHIND`, after which everyone joins again, or :data:`REFUSED`. *config_offset* is the offset after the last record of that topic that the assignment rests on. *delay_ms* is how long the
-    member waits before it joins again, 0 for not at all. *leader_understands_leaving* is set by headrace alone, and so is *is_by_task*, where connectors
-    and tasks are divided each by itself; *refusal* is why the group does not
-    take a worker of headrace.
+    *error* is 0, :data:`BEHIND`, after which everyone joins again, or :data:`REFUSED`. *config_offset* is the offset after the last record
+    of the config topic that the assignment rests on. *delay_ms* is how long the member waits before it joins again, 0 for not at all.
+    *leader_understands_leaving* is set by headrace alone, and so is *is_by_task*, where connectors and tasks are divided each by itself;
+    *refusal* is why the group does not take a worker of headrace.
     """
 
     version: ProtocolVersion = ProtocolVersion.SESSIONED

@@ -66,7 +66,7 @@ class WorkerRole:
         self._clock = clock
         self._assignment: Assignment | None = None
         self._names = frozenset[str]()
-        self.as_leader = GroupLeader(parts.local, settings, clock, lambda: storage().config_offset)
+        self.as_leader = GroupLeader(parts.local, settings, clock, storage)
         """What this worker knows as the leader, of the last generation that it has led."""
         self.owned = frozenset[str]()
         """The connectors that this worker runs."""

@@ -66,7 +66,8 @@ class ConnectorValidator(Protocol):
     def run_spec(self, submitted: Resolution) -> RunSpec:
         """A fresh, un-started connector with every setting resolved, from a valid configuration.
 
-        A key whose value is null counts as not set. Called for each start and for each hook. Raises :class:`~headrace.connect.errors.ConfigError`.
+        A key whose value is null counts as not set. Called for each start and for each hook. Raises
+        :class:`~headrace.connect.errors.ConfigError`.
         """
         ...
 
@@ -75,13 +76,13 @@ class ConnectorValidator(Protocol):
 class LocalServices:
     """What a herder has before Kafka is reached.
 
-    *grace* is how long a task may take to end, in seconds. *once* means that connectors end when everything has
-    been read, and are never restarted. *retries_start* means that a start that Kafka was not reached for in time is tried again
-    until the herder is told to give up. *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
-    connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
-    whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
-    *place* is where configurations are, in sentences, and *slots* how many tasks run at once. *share_level* has all workers of a group
-    set a logger's level, and *requesters* are told and believed by them; both are ``None`` for a worker that stands alone.
+    *grace* is how long a task may take to end, in seconds. *once* means that connectors end when everything has been read, and are never
+    restarted. *retries_start* means that a start that Kafka was not reached for in time is tried again until the herder is told to give up.
+    *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides connectors'
+    passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics* whether they may be reset. Writes of a
+    thread within *together* are durable at the end of the block. *place* is where configurations are, in sentences, and *slots* how many
+    tasks run at once. *share_level* has all workers of a group set a logger's level, and *requesters* are told and believed by them; both
+    are ``None`` for a worker that stands alone.
     """
 
     configs: ConfigStore

@@ -12,14 +12,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar, cast
 
-from confluent_kafka import (
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    TopicCollection,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from headrace.connect.errors import ConfigError, ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.client_config import ClientConfig, connection_settings
@@ -172,21 +166,6 @@ class KafkaAdmin:
 
         return self._answered(ask, "a description of", deadline, topic=topic)
 
-    def end_offsets(self, topic: str, deadline: Deadline) -> dict[int, int]:
-        """The end of each partition, open transactions included."""
-        latest = cast("OffsetSpec", OffsetSpec.latest())
-        wanted = {TopicPartition(topic, each): latest for each in self.partitions(topic, deadline)}
-
-        def ask(seconds: float) -> dict[int, int]:
-            answers = self._client.list_offsets(
-                wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=seconds
-            )
-            return {
-                place.partition: _end(answer.result().offset) for place, answer in answers.items()
-            }
-
-        return self._answered(ask, "the end of", deadline, topic=topic)
-
     def ensure_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> bool:
         """Create *topic* unless it exists; returns whether it was created.
 
@@ -325,13 +304,6 @@ _UNVERIFIED: Final = (
 _ALREADY_EXISTS = "TOPIC_ALREADY_EXISTS"
 _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _UNREADABLE = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
-
-
-def _end(offset: int) -> int:
-    """The end of a partition; the client gives a negative one, and no error, where the broker has not answered."""
-    if offset < 0:
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 (the library's own names begin so)
-    return offset
 
 
 def _forbidden(error: KafkaException, topic: str) -> CreationForbiddenError:

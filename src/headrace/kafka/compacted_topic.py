@@ -11,7 +11,6 @@ from uuid import UUID
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.batches.decoding import decoded
-from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
@@ -240,8 +239,8 @@ class CompactedLog:
         except LOST as error:
             self._disconnect()
             raise self._recreated(str(error)) from error
-        except CorruptBatchError:
-            # What comes after it is not to be read as if it were not there.
+        except TaskFailedError:
+            # Polled again, the fetcher would leave out what cannot be read, or ask for nothing more of that partition.
             self._disconnect()
             raise
         except RetriableError as error:

@@ -99,9 +99,9 @@ def _entry(key: str, value: Mapping[str, object] | None) -> OffsetEntry:
 class ConnectorRecords:
     """What the topic says about one connector.
 
-    *config* is ``None`` where it was deleted, or has only other records; *start_number* is another one after
-    each configuration, also if the same one was written again, and after each stop: the connector is to be started anew then. *tasks* are in force since their last commit; where that
-    named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*.
+    *config* is ``None`` where it was deleted, or has only other records; *start_number* is another one after each configuration, also if
+    the same one was written again, and after each stop: the connector is to be started anew then. *tasks* are in force since their last
+    commit; where that named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*.
     """
 
     config: Properties | None = None

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from headrace.connect.errors import ConnectError, RetriableError
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Clock, Deadline
@@ -68,9 +68,9 @@ class SharedTopics:
     """Compacted topics to which others write as well, and one producer for them. Any thread may call.
 
     They are read to their ends before a write that depends on them, and again after it. *what* is what they hold, for errors. With a
-    transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one
-    (KIP-618). *may_write* raises when this process may not write now; it is asked before each call that writes, and right before each write. Each call gives up after
-    *seconds*, in which it also waits for other threads, with :class:`~headrace.connect.errors.RetriableError`.
+    transactional id in *producer* a write is atomic, over all topics, and another producer with the same id fences this one (KIP-618).
+    *may_write* raises when this process may not write now; it is asked before each call that writes, and right before each write. Each call
+    gives up after *seconds*, in which it also waits for other threads, with :class:`~headrace.connect.errors.RetriableError`.
     """
 
     def __init__(
@@ -312,6 +312,10 @@ class KafkaStorage:
         topics = SharedTopics(self._clients.worker, what="levels of loggers", seconds=self._seconds)
         with closing(topics) as writer:
             writer.write((self._topics.configs, [logger_entry(logger, level)]))
+
+    def published_tasks(self, connector: str) -> int | None:
+        """See :meth:`KafkaConfigStore.published_tasks`."""
+        return self.configs.published_tasks(connector)
 
     def start_number(self, connector: str) -> int:
         """Another number each time a configuration of that connector has been read, or that it is stopped; 0 when it has none."""
@@ -619,8 +623,12 @@ class KafkaStatusStore:
                 taken = {name: dict(each) for name, each in self._waiting.items()}
             try:
                 self._shared.change(partial(self._parts, taken))
-            except ConnectError as error:
-                self.failure = error
+            except Exception as error:  # noqa: BLE001 (without this thread no status would be written any more, and no one would know)
+                self.failure = (
+                    error
+                    if isinstance(error, ConnectError)
+                    else TaskFailedError(f"Statuses cannot be written: {error!r}")
+                )
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_closed, _RETRY_SECONDS)
                 continue

@@ -43,7 +43,8 @@ def status_entry(connector: str, task: Task, status: Status | None) -> OffsetEnt
         "generation": status.generation,
         "version": status.version,
     }
-    return key.encode(), document(value).encode()
+    # A trace may name a file whose name is no text; the escape for its bytes is one in JSON, too.
+    return key.encode(), document(value).encode(errors="backslashreplace")
 
 
 def topic_entry(connector: str, topic: str, *, task: int, at_ms: int) -> OffsetEntry:

@@ -18,7 +18,8 @@ from headrace.task.connector_spec import ConnectorSpec
 class SlotTicket:
     """What Spark carries to a slot: the driver's address, and the token of the work.
 
-    *fingerprint* is the SHA-256 of the driver's certificate, if the channel is encrypted. The work itself and secrets of connectors are fetched over the channel, so that no Spark plan contains them.
+    *fingerprint* is the SHA-256 of the driver's certificate, if the channel is encrypted. The work itself and secrets of connectors are
+    fetched over the channel, so that no Spark plan contains them.
     """
 
     host: str

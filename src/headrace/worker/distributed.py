@@ -76,9 +76,9 @@ def serving_group(
 ) -> Generator[WorkerHerder]:
     """A herder of a worker of a group that has not been started; closed at the end, with everything that it opened.
 
-    The other workers reach it at *url*, and it reaches them through *peers*; *worker_id* is its name in statuses. Nothing waits for Kafka here. The
-    data plane is started once Kafka has been reached. Without *data_plane*, connectors run on Spark. *levels* are those of this process's
-    loggers, which any worker of the group may have set.
+    The other workers reach it at *url*, and it reaches them through *peers*; *worker_id* is its name in statuses. Nothing waits for Kafka
+    here. The data plane is started once Kafka has been reached. Without *data_plane*, connectors run on Spark. *levels* are those of this
+    process's loggers, which any worker of the group may have set.
     """
     with ExitStack() as opened:
         worker = _Worker(

@@ -56,12 +56,11 @@ def serving(  # noqa: PLR0913 - each caller leaves out what the other one gives
 ) -> Generator[WorkerHerder]:
     """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
 
-    Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *data_plane*, connectors run
-    on Spark. With *once*, they end when everything has been read. With *retries_start*, Kafka is tried again after the
-    start's deadline, until the herder is told to give up. *worker_id* is the worker's name in statuses, and
-    *command_options* are those by which ``headrace`` commands reach it. *validated* are connectors that will be requested, and whose warnings have been logged. A caller that has already opened the state
-    file passes its storage, and closes it.
-    Raises :class:`~headrace.connect.errors.ConfigError` when another process has the state file.
+    Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *data_plane*, connectors run on Spark. With *once*,
+    they end when everything has been read. With *retries_start*, Kafka is tried again after the start's deadline, until the herder is told
+    to give up. *worker_id* is the worker's name in statuses, and *command_options* are those by which ``headrace`` commands reach it.
+    *validated* are connectors that will be requested, and whose warnings have been logged. A caller that has already opened the state file
+    passes its storage, and closes it. Raises :class:`~headrace.connect.errors.ConfigError` when another process has the state file.
     """
     with ExitStack() as opened:
         if isinstance(state_file, SqliteStorage):

@@ -43,19 +43,21 @@ class FoundTopic:
 class FoundOffset:
     """A committed *offset*, ``None`` for none.
 
-    *aborted* is a later record of the same key that was not committed: a Java worker without exactly-once would go on from there.
-    With *other_key* the fields of its key are not in Java's order, so that a Java worker does not find it.
+    *aborted* is a later record of the same key that was not committed: a Java worker without exactly-once would go on from there, or begin
+    anew where that record *is_removed*, a tombstone. With *other_key* the fields of its key are not in Java's order, so that a Java worker
+    does not find it.
     """
 
     partition: SourcePartition
     offset: SourceOffset | None
     aborted: SourceOffset | None = None
+    is_removed: bool = False
     other_key: bool = False
 
     @property
     def is_unsafe(self) -> bool:
         """Whether a Java worker may go on from elsewhere."""
-        return self.aborted is not None or self.other_key
+        return self.aborted is not None or self.is_removed or self.other_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +196,7 @@ class _Looking:
             )
 
     def _offsets_of(
-        self, name: str, aborted: dict[SourcePartition, SourceOffset]
+        self, name: str, aborted: dict[SourcePartition, SourceOffset | None]
     ) -> Iterator[FoundOffset]:
         known, others = self._offsets.known(name), self._offsets.differently_encoded(name)
         for partition in {**dict(known), **aborted}:
@@ -202,15 +204,16 @@ class _Looking:
                 partition=partition,
                 offset=known.get(partition),
                 aborted=aborted.get(partition),
+                is_removed=partition in aborted and aborted[partition] is None,
                 other_key=partition in others,
             )
 
-    def _aborted(self) -> dict[str, dict[SourcePartition, SourceOffset]]:
-        """The offsets that were written last, and not committed, by connector."""
-        found: dict[str, dict[SourcePartition, SourceOffset]] = {}
+    def _aborted(self) -> dict[str, dict[SourcePartition, SourceOffset | None]]:
+        """The offsets that were written last, and not committed, by connector; ``None`` for a tombstone."""
+        found: dict[str, dict[SourcePartition, SourceOffset | None]] = {}
         for key, value in self._written.items():
             named, offset = decoded_key(key), decoded_value(value)
-            if isinstance(named, Unreadable) or isinstance(offset, Unreadable) or offset is None:
+            if isinstance(named, Unreadable) or isinstance(offset, Unreadable):
                 continue
             if self._committed.get(key) != value:
                 found.setdefault(named.connector, {})[named.partition] = offset

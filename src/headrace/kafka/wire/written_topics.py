@@ -67,9 +67,9 @@ class WrittenTopics:
     def asked_partitions(self, topic: str) -> int:
         """How many partitions *topic* has now.
 
-        For records that name their partition: whoever knows that has made the topic, and one that is gone, as a mirror's remote
-        topic, must not be there again without being noticed. Raises :class:`~headrace.connect.errors.TaskFailedError` for a topic that is not there, or which this client may not see,
-        and :class:`~headrace.connect.errors.RetriableError` when no broker has answered in time.
+        For records that name their partition: whoever knows that has made the topic, and one that is gone, as a mirror's remote topic, must
+        not be there again without being noticed. Raises :class:`~headrace.connect.errors.TaskFailedError` for a topic that is not there, or
+        which this client may not see, and :class:`~headrace.connect.errors.RetriableError` when no broker has answered in time.
         """
         return self._counted(topic, creates=False)
 
