@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.broker import Broker
-from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.herder.answers import Health, TargetState
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
@@ -225,6 +225,10 @@ def test_a_config_topic_that_was_made_anew_is_not_one_without_connectors(group: 
     admin, topic = AdminClient({"bootstrap.servers": group.bootstrap}), group.topics.configs
     admin.delete_topics([topic])[topic].result(20)
     until(lambda: topic not in admin.list_topics(timeout=10).topics)
+    with pytest.raises(ConnectError, match=topic):
+        # The broker would make the topic for it, in which records are deleted.
+        worker.storage.put_level("org.a", "DEBUG")
+    assert topic not in admin.list_topics(timeout=10).topics
     made = NewTopic(topic, 1, 1, config={"cleanup.policy": "compact"})
     admin.create_topics([made])[topic].result(20)
 

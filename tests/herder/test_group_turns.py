@@ -40,6 +40,7 @@ from headrace.herder.group_protocol import (
 )
 from headrace.herder.group_role import WorkerRole
 from headrace.herder.internal_requests import InternalRequest
+from headrace.herder.requests import RestartRequest
 from headrace.herder.worker_herder import WorkerHerder
 from headrace.kafka.membership import (
     DescribedMember,
@@ -497,6 +498,10 @@ def test_a_worker_is_not_well_while_its_topics_cannot_be_read() -> None:
             ServerError, match=r"Nothing is changed while .* The topic was made anew"
         ):
             group.require_may_change()
+        assert member.herder is not None
+        with pytest.raises(ServerError, match=r"The topic was made anew"):
+            # What is stopped now could not begin again.
+            member.herder.restart(RestartRequest(name="c", include_tasks=True))
         assert member.runs() == ["c"]
 
         member.storage.unreadable = None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.config.worker_config import WorkerConfig
-from headrace.connect.errors import ConnectError, RetriableError
+from headrace.connect.errors import ConfigError, ConnectError, RetriableError
 from headrace.herder.requests import CreateRequest
 from headrace.observe import log_format
 from headrace.observe.log_format import LogForm
@@ -181,6 +181,18 @@ def test_slots_get_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyPatch)
     channel.close()
 
     assert form == channel._log()
+
+
+@pytest.mark.parametrize("listener", ["no-host.invalid:0", "192.0.2.1:0"])
+def test_where_no_channel_can_listen_is_a_wrong_setting(listener: str) -> None:
+    """A name that is not known, and an address that is not this machine's."""
+    config = WorkerConfig.parse(NOWHERE | {"headrace.channel.listener": listener})
+    desk = LockedOffsetStore(MemoryOffsetStore())
+
+    with pytest.raises(
+        ConfigError, match=f"headrace.channel.listener: .* cannot listen on {listener}"
+    ):
+        foundation.channel_for(config, ConnectorOffsetStores(desk))
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "PLAINTEXT"])

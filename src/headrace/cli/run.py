@@ -105,13 +105,19 @@ _STANDARD_ERROR: Final = 2
 
 
 class Signals:
-    """Calls *ask_to_stop* at the first signal, on the main thread, which also creates this.
+    """Calls *ask_to_stop* at the first signal, on the main thread, which also creates this; *hurry*, if given, at the second one.
 
-    A signal that was received before, and has not ended the process, counts as well.
+    The next one ends the process. A signal that was received before, and has not ended it, counts as well.
     """
 
-    def __init__(self, ask_to_stop: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        ask_to_stop: Callable[[], None] = lambda: None,
+        *,
+        hurry: Callable[[], None] | None = None,
+    ) -> None:
         self._ask_to_stop = ask_to_stop
+        self._hurry = hurry
         self._received: signal.Signals | None = None
         for each in _CODES:
             signal.signal(each, self._receive)
@@ -131,16 +137,23 @@ class Signals:
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         received = signal.Signals(number)
-        # Not through sys.stderr, which the signal may have interrupted.
-        if self._received is not None:
-            os.write(
-                _STANDARD_ERROR,
-                b"headrace: ended at once; what was not committed will be read again.\n",
-            )
+        if self._received is None:
+            self._received = received
+            self._ask_to_stop()
+            what = "ends it at once" if self._hurry is None else "does not wait for other workers"
+            _say(f"stopping; once more {what}")
+        elif self._hurry is not None:
+            hurry, self._hurry = self._hurry, None
+            hurry()
+            _say("leaving the group; once more ends it at once")
+        else:
+            _say("ended at once; what was not committed will be read again")
             os._exit(_CODES[received])
-        self._received = received
-        self._ask_to_stop()
-        os.write(_STANDARD_ERROR, b"headrace: stopping; once more ends it at once.\n")
+
+
+def _say(what: str) -> None:
+    # Not through sys.stderr, which the signal may have interrupted.
+    os.write(_STANDARD_ERROR, f"headrace: {what}.\n".encode())
 
 
 FAILED = 1
@@ -249,13 +262,14 @@ def served(
     files: Sequence[ConnectorFile] = (),
     *,
     only: Sequence[str] | None = None,
+    hurry: Callable[[], None] | None = None,
 ) -> int:
     """Run the worker, with the connectors in *files*, until it is stopped, or cannot continue; returns the exit code.
 
-    Of the stored connectors only those named *only* are run, if that is given.
+    Of the stored connectors only those named *only* are run, if that is given. See :class:`Signals` for *hurry*.
     """
     loading = Loading(files, herder)
-    signals = Signals()
+    signals = Signals(hurry=hurry)
     try:
         herder.start(only=only)
         server.start()

@@ -35,7 +35,8 @@ def worker(worker_config: Path, *, json_logs: bool, log_level: str) -> int:
     Connectors are created over REST. Their configurations, offsets and states are in Kafka's topics. Workers with the same group.id divide
     the connectors among them, and others go on with those of a worker that ends.
 
-    Ends with 130 after Ctrl-C and 143 after SIGTERM, when its connectors have been left to another worker.
+    Ends with 130 after Ctrl-C and 143 after SIGTERM, when its connectors have been left to another worker. A second signal does not wait for
+    that, and a third one ends the process at once.
     """
     configure_logging(log_level.upper(), as_json=json_logs)
     config = checked_worker_of(
@@ -70,4 +71,4 @@ def _serve(config: DistributedConfig) -> int:
         server = RestServer(
             herder, rest, binding=binding, levels=levels, metrics=metrics.text, peers=peers
         )
-        return served(herder, server)
+        return served(herder, server, hurry=herder.leave_at_once)

@@ -57,6 +57,10 @@ class Coordination(Protocol):
         """End its threads. Called before the herder's own thread ends."""
         ...
 
+    def leave_at_once(self) -> None:
+        """Do not wait, from now on, until others take over what runs here; called by a signal handler, and takes no lock."""
+        ...
+
     @property
     def is_open(self) -> bool:
         """Whether Kafka has been reached, and connectors can run."""
@@ -80,9 +84,13 @@ class Coordination(Protocol):
     def require_owner(self, name: str) -> None:
         """Return if the connector, which is stored, is this worker's to run; on the herder's thread.
 
-        Raises :class:`~headrace.herder.errors.ElsewhereError` where another worker has to be asked, and
-        :class:`~headrace.herder.errors.ConflictError` while none runs it.
+        Raises :class:`~headrace.herder.errors.ElsewhereError` where another worker has to be asked,
+        :class:`~headrace.herder.errors.ConflictError` while none runs it, and as :meth:`require_topics`.
         """
+        ...
+
+    def require_topics(self) -> None:
+        """Return if nothing is known to be wrong with what the workers share; raises :class:`~headrace.herder.errors.ServerError` otherwise."""
         ...
 
     def has_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> bool:

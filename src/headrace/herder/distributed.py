@@ -102,7 +102,7 @@ class Distributed:
         self._membership = member(self._role, self._woken.set)
         self._is_ready = threading.Event()
         self._is_open = threading.Event()
-        self._is_closed = self._is_to_end = False
+        self._is_closed = self._is_to_end = self._is_hurried = False
         self._joins_since: float | None = None
         self._flags_guard = threading.Lock()
         self._giving_up = frozenset[str]()
@@ -147,6 +147,11 @@ class Distributed:
         self._woken.set()
         if self._role.has_joined:
             self._thread.join()
+
+    def leave_at_once(self) -> None:
+        """End what runs here and leave, as Kafka Connect's workers do."""
+        self._is_hurried = True
+        self._woken.set()
 
     @property
     def is_open(self) -> bool:
@@ -201,8 +206,10 @@ class Distributed:
     def require_owner(self, name: str) -> None:
         """Return if the connector is assigned to this worker.
 
-        Raises ``ElsewhereError`` where another one has it or knows who has, and ``ConflictError`` while none has.
+        Raises ``ElsewhereError`` where another one has it or knows who has, ``ConflictError`` while none has, and ``ServerError`` while
+        something is wrong with the topics: what was stopped then could not begin again.
         """
+        self.require_topics()
         if self.has(name):
             return
         role = self._role
@@ -219,12 +226,16 @@ class Distributed:
         Raises ``ElsewhereError`` where another worker leads, ``ConflictError`` while none does, and ``ServerError`` while something is
         wrong with the topics.
         """
+        self.require_topics()
+        self._require_leader()
+
+    def require_topics(self) -> None:
+        """Return if nothing is wrong with the group's topics; raises ``ServerError`` otherwise."""
         problem = self._wrong_with_topics
         if problem is not None:
             raise ServerError(
                 f"Nothing is changed while the group's topics are not right. {problem}"
             )
-        self._require_leader()
 
     def _require_leader(self) -> None:
         leader = self._role.leader_url
@@ -843,7 +854,7 @@ class Distributed:
             self._be_forgotten(deadline)
         if not role.follows_stranger:
             self._set_flag(MemberFlag.LEAVING, is_set=True)
-            while role.has_something and not deadline.expired:
+            while role.has_something and not (deadline.expired or self._is_hurried):
                 self._try(self._turn)
 
     def _be_forgotten(self, deadline: Deadline) -> None:
@@ -854,14 +865,17 @@ class Distributed:
         """
         role = self._role
         role.ask_to_be_forgotten()
-        while role.follows_stranger and not (role.is_forgotten or deadline.expired):
+        while role.follows_stranger and not (
+            role.is_forgotten or deadline.expired or self._is_hurried
+        ):
             self._try(self._turn)
 
     def _leave(self) -> None:
         try:
             self._give_up_all()
             self._membership.leave("the worker is shutting down", _LEAVE_SECONDS)
-            _log.info("The group %r has been left", self._settings.group)
+            if self._role.has_joined:
+                _log.info("The group %r has been left", self._settings.group)
         except ConnectError as error:
             _log.warning("The group %r was not left: %s", self._settings.group, error)
         finally:

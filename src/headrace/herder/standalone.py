@@ -62,6 +62,9 @@ class Standalone:
         self._is_closing.set()
         self._is_ready.set()
 
+    def leave_at_once(self) -> None:
+        """There is no one else."""
+
     @property
     def is_open(self) -> bool:
         """Whether Kafka has been reached and connectors run."""
@@ -84,6 +87,9 @@ class Standalone:
 
     def require_owner(self, name: str) -> None:
         """It is here."""
+
+    def require_topics(self) -> None:
+        """Nothing is shared."""
 
     def has_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> bool:
         """Storing them again costs nothing."""

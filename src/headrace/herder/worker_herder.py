@@ -192,6 +192,10 @@ class WorkerHerder:
         """Leave the group, if this is a worker of one, after others have taken over what runs here. Called before REST is closed."""
         self._coordination.close()
 
+    def leave_at_once(self) -> None:
+        """Have :meth:`leave` not wait, from now on, until others take over what runs here; called by a signal handler, and takes no lock."""
+        self._coordination.leave_at_once()
+
     def close(self) -> None:
         """End everything: requests first, then runs within their grace."""
         self._reloads.close()
@@ -471,6 +475,7 @@ class WorkerHerder:
         """Have all workers of the group set the level of a logger, if this is a worker of one."""
         share_level = self._local.share_level
         if share_level is not None:
+            self._coordination.require_topics()
             share_level(logger, level)
         return share_level is not None
 

@@ -189,7 +189,10 @@ class CompactedLog:
             ) from error
 
     def _refused(self, what: str, error: ErrorCode) -> ConnectError:
-        sentence = f"Topic {self._topic!r} {what}: the brokers answer {error.name}. {error.advice}"
+        advice = error.advice
+        if error == UNKNOWN_TOPIC_OR_PARTITION:
+            advice = "Grant this client Describe on it; if it was deleted, restore its records before you restart."
+        sentence = f"Topic {self._topic!r} {what}: the brokers answer {error.name}. {advice}"
         is_final = error.reaction is Reaction.FAIL or error == UNKNOWN_TOPIC_OR_PARTITION
         return (TaskFailedError if is_final else RetriableError)(sentence.rstrip())
 
@@ -271,8 +274,8 @@ class CompactedLog:
 
     def _recreated(self, how: str) -> TaskFailedError:
         return TaskFailedError(
-            f"Topic {self._topic!r} is not the one that was read before: {how}. It was deleted and "
-            "created again, or truncated. Restart to read it again."
+            f"Topic {self._topic!r} is not the one that was read before: {how.rstrip('.')}. It was deleted, perhaps created again, or "
+            "truncated. Restore its records before you restart: a restart knows only what is in the topic by then."
         )
 
 

@@ -54,6 +54,7 @@ BASIC_AUTH: Final = (
 
 ADMIN_TLS: Final = "admin.listeners.https."
 """The same prefix for admin listeners."""
+_HOST: Final = re.compile(r"[\w.~-]+|\[[0-9A-Fa-f:.%\w]+\]|[0-9A-Fa-f]*(:[0-9A-Fa-f.]*){2,}(%\w+)?")
 
 
 def _listeners(value: tuple[str, ...] | None) -> str | None:
@@ -69,6 +70,16 @@ def _some_listeners(value: tuple[str, ...]) -> str | None:
     if not value:
         return "expected list of URLs, ex: http://localhost:8080,https://localhost:8443"
     return _listeners(value)
+
+
+def _host(value: str | None) -> str | None:
+    if value is None or _HOST.fullmatch(value):
+        return None
+    return "expected the name or the address of a host alone, without protocol, port or path"
+
+
+def _port(value: int | None) -> str | None:
+    return None if value is None or 0 < value <= _LAST_PORT else f"expected 1 to {_LAST_PORT}"
 
 
 def _rules(value: str) -> str | None:
@@ -98,11 +109,13 @@ class RestConfig(Config):
     rest_advertised_host_name: str | None = setting(
         default=None,
         importance="low",
+        valid=_host,
         doc="The host at which others reach this worker. Default: the listener's.",
     )
     rest_advertised_port: int | None = setting(
         default=None,
         importance="low",
+        valid=_port,
         doc="The port at which others reach this worker. Default: the listener's.",
     )
     rest_advertised_listener: str | None = setting(

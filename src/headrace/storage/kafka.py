@@ -308,6 +308,8 @@ class KafkaStorage:
 
     def put_level(self, logger: str, level: str) -> None:
         """Have every worker of the group give *logger* this *level* once it reads so; any worker may call (KIP-976)."""
+        # A topic that was deleted would be created by the broker for this record, otherwise than Kafka Connect needs it.
+        self._led.refresh()
         # It is asked for too rarely to keep a connection for it.
         topics = SharedTopics(self._clients.worker, what="levels of loggers", seconds=self._seconds)
         with closing(topics) as writer:

@@ -17,7 +17,7 @@ from typing import Protocol
 from headrace.config.state_file import new_identity
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
-from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.herder.topics import ActiveTopics
 from headrace.kafka.admin import ANSWER_SECONDS, UNREACHABLE, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config, producer_config
@@ -191,17 +191,30 @@ def connector_offset_stores(
 def channel_for(
     config: WorkerConfig, stores: ConnectorOffsetStores, holds: Callable[[], bool] = lambda: True
 ) -> Channel:
-    """The listener for the worker's tasks, while its membership of a group *holds*; its caller closes it."""
+    """The listener for the worker's tasks, while its membership of a group *holds*; its caller closes it.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for an address on which this machine cannot listen.
+    """
     host, _, port = config.channel_listener.rpartition(":")
-    return Channel(
-        stores.worker.put_entries,
-        copy_first=stores.copies.first_entries,
-        copy_later=stores.copies.later_entries,
-        address=(host, int(port)),
-        tls=_tls_of_channel(config) if config.encrypts_channel else None,
-        log=named_form(worker_in_logs()),
-        holds=holds,
-    )
+    tls = _tls_of_channel(config) if config.encrypts_channel else None
+    try:
+        return Channel(
+            stores.worker.put_entries,
+            copy_first=stores.copies.first_entries,
+            copy_later=stores.copies.later_entries,
+            address=(host, int(port)),
+            tls=tls,
+            log=named_form(worker_in_logs()),
+            holds=holds,
+        )
+    except OSError as error:
+        problem = (
+            f"This machine cannot listen on {config.channel_listener} ({error.strerror or error}). Set an address of it that the "
+            "machines of Spark's executors reach, and a free port, or 0 for any."
+        )
+        raise ConfigError(
+            [("headrace.channel.listener", problem)], where="The worker's configuration"
+        ) from error
 
 
 def _tls_of_channel(config: WorkerConfig) -> ChannelTls:
