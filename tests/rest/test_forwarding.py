@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -99,6 +100,29 @@ def test_what_the_leader_refuses_is_refused_in_its_words(serve: Serve) -> None:
         answer.json(),
     )
     assert 0 == follower.caught_up
+
+
+def test_a_worker_that_is_no_longer_the_one_to_ask_is_not_waited_for(serve: Serve) -> None:
+    """It is frozen, say, and another one leads by now: what it will have done is not known."""
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def frozen() -> None:
+        asked.set()
+        may_answer.wait(60)
+
+    leader = serve(FakeHerder(trouble=frozen))
+
+    def elsewhere() -> None:
+        raise ElsewhereError("The leader can do this.", url=leader, is_over=asked.is_set)
+
+    url = serve(FakeHerder(trouble=elsewhere))
+    try:
+        answer = httpx.post(f"{url}connectors", json=CONNECTOR, timeout=30)
+    finally:
+        may_answer.set()
+
+    assert 409 == answer.status_code
+    assert "is no longer the one to ask" in answer.json()["message"]
 
 
 def test_a_request_is_sent_on_twice_at_most(serve: Serve) -> None:

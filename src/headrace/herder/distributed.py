@@ -218,7 +218,11 @@ class Distributed:
         url = role.as_leader.owner_url(name)
         if url in (None, self._settings.url):
             raise ConflictError(NO_LEADER)
-        raise ElsewhereError(f"Only the worker that runs connector {name} can do this.", url=url)
+        raise ElsewhereError(
+            f"Only the worker that runs connector {name} can do this.",
+            url=url,
+            is_over=lambda: role.as_leader.owner_url(name) != url,
+        )
 
     def require_may_change(self) -> None:
         """Return if this worker leads the group, and its membership holds.
@@ -241,7 +245,9 @@ class Distributed:
         leader = self._role.leader_url
         if leader is not None and not self._role.leads:
             raise ElsewhereError(
-                f"Only the leader of the group {self._settings.group!r} can do this.", url=leader
+                f"Only the leader of the group {self._settings.group!r} can do this.",
+                url=leader,
+                is_over=lambda: self._role.leader_url != leader,
             )
         may_lead = self._is_leading or self._settles_on == threading.get_ident()
         if not (may_lead and self.holds()):

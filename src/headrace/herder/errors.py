@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from headrace.connect.errors import ConnectError
@@ -49,11 +50,17 @@ class AlreadyExistsError(ConflictError):
 
 
 class ElsewhereError(ConflictError):
-    """Another worker of the group has to answer the request, at *url*; REST sends it there."""
+    """Another worker of the group has to answer the request, at *url*; REST sends it there.
 
-    def __init__(self, message: str, *, url: str) -> None:
+    *is_over* says whether that worker is, by now, no longer the one to answer it. Any thread may ask.
+    """
+
+    def __init__(
+        self, message: str, *, url: str, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
         super().__init__(message)
         self.url = url
+        self.is_over = is_over
 
 
 class ServerError(RequestError):

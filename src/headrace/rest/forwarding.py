@@ -59,7 +59,9 @@ class Forwarding:
         sent = replace(request, query={**query, _HOP: ["false" if hop else "true"]})
         url = f"{elsewhere.url.rstrip('/')}{sent.path}?{sent.query_text}"
         try:
-            answer = self.peers.answer(sent.method, url, sent.body, self._headers(sent))
+            answer = self.peers.answer(
+                sent.method, url, sent.body, self._headers(sent), is_over=elsewhere.is_over
+            )
         except ConflictError as error:
             raise ConflictError(f"{elsewhere} {error}") from error
         if sent.method not in _READING and 200 <= answer.status < 300:  # noqa: PLR2004

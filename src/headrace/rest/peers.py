@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from headrace.herder.errors import ConflictError, error_of
 from headrace.herder.requests import REQUEST_SECONDS
+from headrace.observe.log_format import in_log_context
 from headrace.rest.request import JSON, ApiResponse, nothing
 
 if TYPE_CHECKING:
     import httpx
 
 _CONNECT_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.5
 _OK: Final = range(200, 300)
 _REFUSED: Final = range(400, 600)
 
@@ -59,13 +63,21 @@ class Peers:
         headers: Mapping[str, str],
         *,
         seconds: float = REQUEST_SECONDS,
+        is_over: Callable[[], bool] | None = None,
     ) -> ApiResponse:
         """The answer of the worker at *url*, which is a whole URL, whatever its status; with its own ``Location``.
 
-        It is waited for *seconds*.
+        It is waited for *seconds*, or until *is_over* says that this worker is no longer the one to be asked, as when it is frozen and
+        the group goes on without it.
 
         Raises :class:`~headrace.herder.errors.ConflictError` while that worker, or something else in its place, does not answer as one.
         """
+        ask = partial(self._answer, method, url, body, headers, seconds=seconds)
+        return ask() if is_over is None else _unless(is_over, ask, url)
+
+    def _answer(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float
+    ) -> ApiResponse:
         # Only a worker that sends requests needs it, and it is slow to import.
         from httpx import InvalidURL, RequestError, Timeout  # noqa: PLC0415
 
@@ -109,6 +121,26 @@ class Peers:
                     trust_env=False,
                 )
             return self._client
+
+
+def _unless(is_over: Callable[[], bool], ask: Callable[[], ApiResponse], url: str) -> ApiResponse:
+    answer = Future[ApiResponse]()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 (raised where it is waited for)
+            answer.set_exception(error)
+
+    # Not of a pool: one that is given up waits on, as long as a request may take.
+    threading.Thread(target=in_log_context(run), name="headrace-forwarding", daemon=True).start()
+    while wait([answer], timeout=_LOOK_SECONDS).not_done:
+        if is_over():
+            raise ConflictError(
+                f"The worker at {_base(url)} has not answered, and is no longer the one to ask: whether it has done what was asked is not "
+                "known. Look, and ask again."
+            )
+    return answer.result()
 
 
 def _no_worker(url: str, status: int) -> ConflictError:
