@@ -680,6 +680,26 @@ def test_connectors_say_what_they_wait_for() -> None:
         )
 
 
+def test_a_connector_whose_tasks_turn_out_not_to_fit_waits_to_be_given_to_another_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has not failed: the leader knows only now how many there are."""
+    monkeypatch.setattr(Judge, "is_polled", lambda *_: True)
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started() as group:
+        until(lambda: member.runs() == ["c"])
+        member.stage.configs.put_task_configs("c", [{"n": str(each)} for each in range(4)])
+        member.storage.config_offset += 1
+        group.require_tasks("c")
+
+        member.stage.configs.put_task_configs("c", [{"n": str(each)} for each in range(5)])
+        member.storage.config_offset += 1
+        with pytest.raises(RetriableError, match=r"5 tasks .* this worker has 4 slots"):
+            group.require_tasks("c")
+
+
 def test_of_a_connector_that_was_deleted_while_it_waited_nothing_is_said() -> None:
     """Its status would outlive it."""
     member = Member(Stage(), max_delay_ms=60_000)

@@ -585,8 +585,18 @@ class Distributed:
         return self._role.follows_stranger and list(stored) == list(configs)
 
     def require_tasks(self, name: str) -> None:
-        """Return if all tasks of the connector, which is here, are, too; raises ``RetriableError`` until the leader has given them."""
+        """Return if all tasks of the connector, which is here, are, too, and can run at once if they have to.
+
+        Raises ``RetriableError`` until the leader has given them to this worker, or the connector to one that has room: how many there
+        are is only known since they were stored.
+        """
         role = self._role
+        load = role.as_leader.configured().get(name)
+        if load is not None and not load.fits(self._settings.slots):
+            raise RetriableError(
+                f"Connector {name} has {load.tasks} tasks that have to run at once, and this worker has {self._settings.slots} slots: it "
+                f"waits until the leader of the group {self._settings.group!r} has given it to another one."
+            )
         if role.is_by_task and not role.is_whole(name, role.pieces.get(name, frozenset())):
             raise RetriableError(
                 f"Connector {name} waits until the leader of the group {self._settings.group!r} has assigned its tasks."
