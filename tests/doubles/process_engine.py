@@ -20,7 +20,9 @@ from headrace.task.worker_task import run_slot
 # Not forks of the test's process, which has threads and a Kafka client: those of a server that has nothing but
 # the imports, and spares each slot most of its start.
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["__main__", __name__])
+# With what slots of files import, which takes them ten times as long as all else that they do.
+_PRELOADED = ["__main__", __name__, "headrace.connectors.files.connector", "pandas"]
+_processes.set_forkserver_preload(_PRELOADED)
 # By itself it takes a moment longer than this process, and is left behind for whoever looks then.
 atexit.register(_forkserver._stop)  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
 
@@ -28,15 +30,20 @@ atexit.register(_forkserver._stop)  # pyright: ignore[reportAttributeAccessIssue
 class ProcessEngine:
     """Implements ``Engine``. *python_path* is put in front of the children's module search path.
 
-    Like Spark, it loses the whole job as soon as one slot's process dies, and leaves the others running.
+    Like Spark, it loses the whole job as soon as one slot's process dies, and leaves the others running. A *program* that has
+    one tells its module's name: else each slot imports anew what the program does.
     """
 
-    def __init__(self, *, slots: int = 4, python_path: Sequence[str] = ()) -> None:
+    def __init__(
+        self, *, slots: int = 4, python_path: Sequence[str] = (), program: str | None = None
+    ) -> None:
         self.slots = slots
         self.is_starting = False
         self._python_path = list(python_path)
         self._lock = threading.Lock()
         self._children: list[ForkServerProcess] = []
+        if program is not None:
+            _processes.set_forkserver_preload([*_PRELOADED, program])
 
     def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Run one process per ticket; raises ``RetriableError`` when one of them dies."""
@@ -66,9 +73,24 @@ class ProcessEngine:
         child = _processes.Process(target=_run, args=(ticket, path, dict(os.environ)), daemon=True)
         # The server's start is not for several threads, and neither is the list.
         with self._lock:
+            _start_server()
             child.start()
             self._children.append(child)
         return child
+
+
+def _start_server() -> None:
+    """Start it, if it does not run, with this process's search path: before Python 3.13 it finds nothing of the tests otherwise."""
+    before = os.environ.get("PYTHONPATH")
+    # A program's own folder comes last: its modules have names that others may have, too.
+    os.environ["PYTHONPATH"] = os.pathsep.join([*sys.path[1:], sys.path[0]])
+    try:
+        _forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def _run(ticket: SlotTicket, path: Sequence[str], environment: Mapping[str, str]) -> None:

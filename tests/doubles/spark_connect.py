@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from end_to_end.process_tree import tasks_of
 from headrace.jvm.jars import spark_jars
 from headrace.jvm.java import find_java, spark_python
 from waiting import until
@@ -34,7 +35,16 @@ class ConnectServer:
         """What ``spark.remote`` is to be."""
         return f"sc://127.0.0.1:{self._port}"
 
+    def tasks(self) -> list[int]:
+        """The Python processes that run slots."""
+        return [] if self._child is None else tasks_of(self._child.pid)
+
     def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start it, also after it was killed; returns when it answers."""
         spark_home = spark_jars().parent
         command = [
             str(spark_home / "bin" / "spark-submit"),
@@ -65,9 +75,8 @@ class ConnectServer:
         try:
             until(self._answers, seconds=_START_SECONDS)
         except BaseException:
-            self._kill()
+            self.kill()
             raise
-        return self
 
     def __exit__(
         self,
@@ -75,9 +84,10 @@ class ConnectServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._kill()
+        self.kill()
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End it at once."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()

@@ -18,7 +18,7 @@ import httpx
 from kafka.admin import MemberToRemove
 
 from end_to_end import dying_worker
-from end_to_end.process_tree import below
+from end_to_end.process_tree import below, send
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.wire.cluster import Cluster
@@ -49,7 +49,7 @@ class DyingWorker:
 
     The *command* is ``run``, or ``worker`` for one of a group. One that *is_alone* there does not wait for the session of its
     predecessor, which an administrator has removed. *settings* are added to the worker's own. Its slots are threads, unless it
-    *has_processes*, which live on when it is frozen, or is *on_spark*, where its settings say.
+    *has_processes*, which live on when it is frozen, or is *on_spark*, where its settings say. *environment* is added to the test's.
     """
 
     bootstrap: str
@@ -61,11 +61,12 @@ class DyingWorker:
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     has_processes: bool = False
     on_spark: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._chosen = self.folder / "dies-at"
-        self._log = self.folder / "log"
+        self._starts = 0
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
         self.is_frozen = False
@@ -80,8 +81,19 @@ class DyingWorker:
     def end(self) -> None:
         """Kill it, if it lives."""
         if self._process is not None:
+            # Slots that are frozen with it would stay so.
+            self.send_to_all(signal.SIGCONT)
             self._process.kill()
             self._process.wait()
+
+    def send_to_all(self, number: signal.Signals) -> None:
+        """Send a signal to its process, and then to all that it has started."""
+        assert self._process is not None
+        own = self._process.pid
+        self.is_frozen = number is signal.SIGSTOP
+        send(own, number)
+        for pid in below(own):
+            send(pid, number)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to its process; one that ends it is waited for."""
@@ -114,6 +126,10 @@ class DyingWorker:
     def told(self) -> str:
         """What it has logged since its last start."""
         return self._log.read_text()
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / f"log-{self._starts}"
 
     def die_at(self, step: int | None) -> None:
         """Have it die at that step from now on, or not at all."""
@@ -255,6 +271,7 @@ class DyingWorker:
         }
         path = self.folder / "worker.json"
         path.write_text(json.dumps(worker))
+        self._starts += 1
         command = [
             sys.executable,
             dying_worker.__file__,
@@ -268,6 +285,7 @@ class DyingWorker:
             dying_worker.NAME: self.folder.name,
             dying_worker.PROCESSES: "1" if self.has_processes else "",
             dying_worker.SPARK: "1" if self.on_spark else "",
+            **self.environment,
         }
         with self._log.open("w") as stream:
             self._process = subprocess.Popen(

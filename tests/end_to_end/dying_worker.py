@@ -35,7 +35,7 @@ from doubles.thread_engine import ThreadEngine
 CHOSEN = "HEADRACE_TEST_DIES_AT"
 PROCESSES, NAME = "HEADRACE_TEST_PROCESSES", "HEADRACE_TEST_NAME"
 SPARK = "HEADRACE_TEST_SPARK"
-_SLOTS = 8
+_SLOTS = 20
 
 
 class Death:
@@ -88,7 +88,9 @@ def main() -> int:
     if not os.environ.get(SPARK):
         has_processes = os.environ.get(PROCESSES)
         plane = DataPlane.of(
-            ProcessEngine(slots=_SLOTS) if has_processes else ThreadEngine(slots=_SLOTS)
+            ProcessEngine(slots=_SLOTS, program="end_to_end.dying_worker")
+            if has_processes
+            else ThreadEngine(slots=_SLOTS)
         )
         run.serving = partial(serving, data_plane=plane)
         group_worker.serving_group = partial(serving_group, data_plane=plane)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
@@ -13,7 +14,7 @@ from uuid import uuid4
 import httpx
 
 from end_to_end.dying import DyingWorker
-from headrace.testing.judge import Verdict, committed_ends, judged
+from headrace.testing.judge import Verdict, committed_ends, committed_records, judged
 from waiting import until
 
 STOPPED = "The connector has stopped"
@@ -24,7 +25,7 @@ AT_LEAST_ONCE = {
 }
 CONNECTORS = ("a", "b", "c", "d", "e", "f")
 SECONDS = 120.0
-_POUR_SECONDS, _POUR_LINES = 1.0, 40
+_POUR_LINES = 40
 
 
 @dataclass
@@ -38,10 +39,13 @@ class LoadedGroup:
     folder: Path
     names: Sequence[str] = CONNECTORS
     more: Mapping[str, str] = field(default_factory=dict[str, str])
+    pour_seconds: float = 1.0
+    """How often each connector is given a file while files are poured."""
     written: int = 0
     """How many lines each connector has been given."""
 
     def __post_init__(self) -> None:
+        self._written_at = dict[int, float]()
         self._topic = f"group-{uuid4().hex[:8]}"
 
     def create(self, by: DyingWorker) -> None:
@@ -74,6 +78,7 @@ class LoadedGroup:
             draft = self._source(name) / f".{first}"
             draft.write_bytes(b"".join(line + b"\n" for line in _lines(first, first + lines)))
             draft.rename(self._source(name) / f"{first}.jsonl")
+        self._written_at |= dict.fromkeys(range(first, first + lines), time.time())
         self.written += lines
 
     @contextmanager
@@ -82,7 +87,7 @@ class LoadedGroup:
         ended = threading.Event()
 
         def pour() -> None:
-            while not ended.wait(_POUR_SECONDS):
+            while not ended.wait(self.pour_seconds):
                 self.write(_POUR_LINES)
 
         writer = threading.Thread(target=pour)
@@ -136,8 +141,46 @@ class LoadedGroup:
         lines = _lines(0, self.written)
         return {name: judged(by.bootstrap, self.topic(name), lines) for name in self.names}
 
+    def latest(self) -> float:
+        """By how many seconds the latest record of all was sent after its line was written."""
+        topics = [self.topic(name) for name in self.names]
+        return max(
+            each.timestamp / 1000 - self._written_at[json.loads(each.value)["n"]]
+            for each in committed_records(self.workers[0].bootstrap, *topics)
+        )
+
     def _source(self, name: str) -> Path:
         return self.folder / "sources" / name
+
+
+@contextmanager
+def started(
+    bootstrap: str,
+    folder: Path,
+    settings: Mapping[str, str],
+    *,
+    workers: str = "xyz",
+    names: Sequence[str] = CONNECTORS,
+    on_spark: bool = False,
+) -> Generator[LoadedGroup]:
+    """A group of *workers* with *settings*, each with a letter for a name, of which the first one leads; killed at the end."""
+    group = f"loaded-{uuid4().hex[:8]}"
+    with ExitStack() as opened:
+        made = [
+            DyingWorker(
+                bootstrap,
+                folder / each,
+                group,
+                command="worker",
+                settings=settings,
+                on_spark=on_spark,
+            )
+            for each in workers
+        ]
+        for each in made:
+            opened.callback(each.end)
+            each.start()
+        yield LoadedGroup(made, folder, names=names)
 
 
 def stops(workers: Sequence[DyingWorker]) -> list[int]:

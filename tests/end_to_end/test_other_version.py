@@ -33,7 +33,10 @@ def other_environment(folder: Path, lacks: str | None) -> Path:
     if lacks:
         (folder / "headrace" / lacks).unlink()
     python = folder / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={folder}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    # Found beside it, so that the folder may be moved.
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH=$(cd "$(dirname "$0")" && pwd):$PYTHONPATH exec {sys.executable} "$@"\n'
+    )
     python.chmod(0o755)
     return python
 
