@@ -177,6 +177,8 @@ class Fleet:
             "tasks.max": "1",
             "transaction.boundary.interval.ms": str(_COMMIT_MS),
             "headrace.max.records.per.second": str(_RECORDS_PER_SECOND),
+            # Each sender has connectors of several kinds.
+            "headrace.sender": "wire" if len(self.expected) % 2 else "client",
         }
         self.expected[name] = list(expected)
 

@@ -20,7 +20,7 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.kafka.wire_sender import make_wire_sender
 from headrace.offsets.target import OffsetTopic
-from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice
+from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice, SenderKind
 from headrace.task.slot_report import Outcome, Progress
 from headrace.task.slot_work import SlotWork
 from headrace.task.worker_task import WorkerTask, sender_maker
@@ -116,9 +116,14 @@ def test_a_slot_whose_token_counts_writes() -> None:
     assert ["valid"] == slot.driver.asked
 
 
-def test_only_the_wire_s_sender_commits_to_groups() -> None:
-    """The client's sends all else."""
+def test_a_connector_says_what_sends_its_records() -> None:
+    """The client library's producer, if it says nothing; what it says reaches the slot."""
+    work = with_settings(WORK, sender=SenderKind.WIRE)
+    maker = sender_maker(SlotWork.from_message(json.loads(json.dumps(work.as_message()))))
+
     assert make_sender is sender_maker(WORK)
+    assert isinstance(maker, partial)
+    assert (make_wire_sender, {"identity": None}) == (maker.func, maker.keywords)
 
 
 def test_the_wire_s_sender_has_the_identity_that_the_driver_hands_over() -> None:

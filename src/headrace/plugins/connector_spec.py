@@ -20,7 +20,13 @@ from headrace.offsets.target import DriverStore, OffsetTarget, OffsetTopic, Targ
 from headrace.plugins.offset_group import delivery
 from headrace.plugins.sql_step import sql_stage
 from headrace.runtime.services import RunSpec
-from headrace.task.connector_spec import BoundaryKind, Delivery, PluginChoice, StageChoice
+from headrace.task.connector_spec import (
+    BoundaryKind,
+    Delivery,
+    PluginChoice,
+    SenderKind,
+    StageChoice,
+)
 from headrace.task.sql.step import is_sql
 
 
@@ -79,6 +85,7 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
         enforces_max_tasks=config.tasks_max_enforce,
         delivery=delivered,
         producer=producer,
+        sender=SenderKind(config.sender),
         admin=admin,
         offsets=_target(group, own, worker_topic),
         offsets_topic=own,

@@ -21,6 +21,15 @@ class Delivery(StrEnum):
     AT_LEAST_ONCE = "at-least-once"
 
 
+class SenderKind(StrEnum):
+    """What sends records to Kafka."""
+
+    CLIENT = "client"
+    """The client library's producer."""
+    WIRE = "wire"
+    """Our own: record batches that are encoded by columns, and requests that are written here."""
+
+
 class BoundaryKind(StrEnum):
     """Where transactions end (KIP-618)."""
 
@@ -87,6 +96,7 @@ class ConnectorSpec:
     enforces_max_tasks: bool = True
     delivery: Delivery
     producer: Mapping[str, str] = field(repr=False)
+    sender: SenderKind = SenderKind.CLIENT
     admin: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     offsets: OffsetTarget
     key_converter: PluginChoice = field(repr=False)
@@ -117,6 +127,11 @@ class ConnectorSpec:
     def exactly_once(self) -> bool:
         """Whether its tasks write in transactions."""
         return self.delivery is Delivery.EXACTLY_ONCE
+
+    @property
+    def sends_by_wire(self) -> bool:
+        """Whether its tasks send with our own producer: only that commits offsets to groups, and forwards batches."""
+        return self.sender is SenderKind.WIRE or isinstance(self.offsets, TargetGroup)
 
     @property
     def takes_encoded(self) -> bool:
@@ -154,6 +169,7 @@ class ConnectorSpec:
         given["errors"] = ErrorPolicy(**given["errors"])
         given["delivery"] = Delivery(given["delivery"])
         given["boundary"] = BoundaryKind(given["boundary"])
+        given["sender"] = SenderKind(given["sender"])
         given["secrets"] = Secrets(values=given["secrets"])
         return cls(**given)
 

@@ -28,7 +28,6 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.sender import Sender
 from headrace.kafka.wire_sender import make_wire_sender
 from headrace.observe.log_format import LogForm
-from headrace.offsets.target import TargetGroup
 from headrace.pids import identity_of
 from headrace.task.chain import chain_of
 from headrace.task.channel import ChannelClient, ChannelOffsets, Lease
@@ -131,8 +130,8 @@ def context_of(
 
 
 def sender_maker(work: SlotWork) -> Callable[..., Sender]:
-    """Who makes the sender for *work*: only that of the wire commits offsets to groups, and forwards batches."""
-    if isinstance(work.spec.offsets, TargetGroup):
+    """Who makes the sender for *work*."""
+    if work.spec.sends_by_wire:
         return partial(make_wire_sender, identity=work.identity)
     return make_sender
 
