@@ -79,6 +79,18 @@ ROWS: Final[Sequence[Row]] = (
     ),
     *(
         _ours(
+            f"{form}-wire-{slots}",
+            f"{name}, headrace.sender=wire, exactly once",
+            HeadraceWorker(
+                format=form, exactly_once=True, slots=slots, settings={"headrace.sender": "wire"}
+            ),
+            source="csv" if form == "csv" else "jsonl",
+        )
+        for form, name, most in _FORMS
+        for slots in range(1, most + 1)
+    ),
+    *(
+        _ours(
             f"{form}-eos-1",
             f"{title}, exactly once",
             HeadraceWorker(format=form, exactly_once=True),
