@@ -232,7 +232,7 @@ def two_of_theirs_under_ours(group: Group) -> None:
         (two_of_theirs_under_ours, True),
         (java_leads_where_all_work_stops_before_it_is_dealt, False),
     ],
-    ids=lambda each: getattr(each, "__name__", ""),
+    ids=["two of ours", "two of theirs", "eager"],
 )
 def test_other_groups(
     bootstrap: str, tmp_path: Path, play: Callable[[Group], None], *, exactly_once: bool
