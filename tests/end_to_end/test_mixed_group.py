@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,12 +124,6 @@ def group(bootstrap: str, tmp_path: Path) -> Group:
     return Group(bootstrap, tmp_path / "group", exactly_once=False)
 
 
-@pytest.fixture
-def exactly(bootstrap: str, tmp_path: Path) -> Group:
-    """A group of no one, with exactly-once."""
-    return Group(bootstrap, tmp_path / "group", exactly_once=True)
-
-
 @pytest.mark.parametrize(
     ("protocol", "by_request"),
     [("sessioned", False), ("compatible", True)],
@@ -164,7 +159,7 @@ def test_java_leads(group: Group, protocol: str, *, by_request: bool) -> None:
     assert mixed.is_right()
 
 
-def test_java_leads_where_all_work_stops_before_it_is_dealt(group: Group) -> None:
+def java_leads_where_all_work_stops_before_it_is_dealt(group: Group) -> None:
     """Our worker ends what it has before it joins again, and what it is dealt runs; nothing waits for it when it is gone."""
     mixed = Mixed(group, protocol="eager")
     with mixed.java.java() as java:
@@ -181,9 +176,9 @@ def test_java_leads_where_all_work_stops_before_it_is_dealt(group: Group) -> Non
     assert mixed.is_right()
 
 
-def test_two_of_ours_under_a_java_leader(exactly: Group) -> None:
+def two_of_ours_under_a_java_leader(group: Group) -> None:
     """One is asked to have the other one leave, which the leader does not know; when the leader is killed the last one takes over."""
-    mixed, names = Mixed(exactly), _NAMES[:3]
+    mixed, names = Mixed(group), _NAMES[:3]
     with mixed.java.java() as java:
         for name in names:
             mixed.create(java, name)
@@ -208,9 +203,9 @@ def test_two_of_ours_under_a_java_leader(exactly: Group) -> None:
     assert mixed.is_right()
 
 
-def test_two_of_theirs_under_ours(exactly: Group) -> None:
+def two_of_theirs_under_ours(group: Group) -> None:
     """Each is given its share, and what one that is killed had goes on at the others."""
-    mixed, names = Mixed(exactly, delay_seconds=2), _NAMES[:3]
+    mixed, names = Mixed(group, delay_seconds=2), _NAMES[:3]
     with mixed.ours.ours() as ours:
         for name in names:
             mixed.create(ours, name)
@@ -227,6 +222,23 @@ def test_two_of_theirs_under_ours(exactly: Group) -> None:
         mixed.read_all(ours, names)
         ours.end(signal.SIGTERM)
     assert mixed.is_right()
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(
+    ("play", "exactly_once"),
+    [
+        (two_of_ours_under_a_java_leader, True),
+        (two_of_theirs_under_ours, True),
+        (java_leads_where_all_work_stops_before_it_is_dealt, False),
+    ],
+    ids=["two of ours", "two of theirs", "eager"],
+)
+def test_other_groups(
+    bootstrap: str, tmp_path: Path, play: Callable[[Group], None], *, exactly_once: bool
+) -> None:
+    """Three members, with exactly-once, and the oldest protocol."""
+    play(Group(bootstrap, tmp_path / "group", exactly_once))
 
 
 @pytest.mark.parametrize("protocol", ["sessioned", "eager"])

@@ -39,6 +39,7 @@ from headrace.storage.protocols import (
 )
 from headrace.storage.sqlite import SqliteStorage
 from offsets.own_topics import OpenedStores
+from runtime.coordinators import MemoryCoordinator
 from runtime.desk import SPEC
 from waiting import until
 
@@ -297,6 +298,7 @@ class Stage:
     look_seconds: float = 60.0
     offset_stores: OpenedStores = field(default_factory=OpenedStores)
     versions: SlotVersions = field(default_factory=SlotVersions)
+    coordinator: MemoryCoordinator = field(default_factory=MemoryCoordinator)
 
     def __post_init__(self) -> None:
         self.changes = FakeChanges(self)
@@ -365,6 +367,8 @@ class Stage:
             emit=self.told.append,
             offsets=self.offset_stores.stores,
             channel=SimpleNamespace(versions=self.versions),
+            coordinator=lambda _: self.coordinator,
+            group_id="g",
         )
         return KafkaServices(services=services, changes=self.changes, cluster_id="k")
 

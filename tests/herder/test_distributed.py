@@ -251,6 +251,10 @@ def test_connectors_are_divided_and_taken_over(group: Group) -> None:
     until(lambda: len(first.runs() + second.runs()) == 2 and second.runs() != [])
 
     assert ["c", "d", "e"] == list(second.herder.connectors())
+    # What the brokers tell while the leader does not answer.
+    until(lambda: first.herder.workers() == second.herder.known_workers())
+    states = [each.state for each in second.herder.known_workers(unreachable="http://a/")]
+    assert ["UNREACHABLE", "ACTIVE"] == states
     with pytest.raises(ElsewhereError, match="Only the leader of the group") as refused:
         second.herder.pause("c")
     assert "http://a/" == refused.value.url

@@ -49,7 +49,7 @@ from headrace.kafka.membership import (
     Joined,
     JoinedMember,
 )
-from headrace.storage.protocols import Status, StoredConnector
+from headrace.storage.protocols import Status, StoredConnector, TaskCount
 from herder.stage import Judge, SlowStatuses, Stage, config
 from waiting import until
 
@@ -69,6 +69,7 @@ class Storage:
     config_offset: int = 5
     asked: list[str] = field(default_factory=list[str])
     turns: int = 0
+    fenced: set[str] = field(default_factory=set[str])
     failure: ConnectError | None = None
     unreadable: ConnectError | None = None
     changed: set[str] = field(default_factory=set[str])
@@ -94,6 +95,10 @@ class Storage:
     def config_descriptor(self) -> int | None:
         """There is no connection."""
         return None
+
+    def is_fenced(self, connector: str) -> bool:
+        """As the test says."""
+        return connector in self.fenced
 
     def start_number(self, connector: str) -> int:
         """No configuration is written again."""
@@ -990,6 +995,34 @@ def test_tasks_of_workers_of_kafka_connect_are_waited_for(monkeypatch: pytest.Mo
         assert str(raised.value).startswith(
             "Nothing was changed, but workers of Kafka Connect (http://java/) still have tasks of connector d after"
         )
+
+
+def test_a_leader_fences_for_workers_of_kafka_connect() -> None:
+    """Once for each set of tasks, and where one that is not there any more may have left a writer."""
+    member = mixed()
+    stored(member.stage, "c", "d")
+    configs, asked = member.stage.configs, member.stage.coordinator.asked
+    configs.put_task_configs("c", [{"task.class": "x:T"}] * 2)
+    member.joins()
+    with member.started() as group:
+        until(lambda: group.is_open)
+        assert member.herder is not None
+        member.herder.put_task_count("c", None)
+        assert ([], TaskCount(slots=2)) == (asked, configs.task_count("c"))
+        configs.put_task_count("c", TaskCount(slots=3))
+        member.herder.put_task_count("c", None)
+        assert (["fence g-c-0 g-c-1 g-c-2"], TaskCount(slots=2)) == (
+            asked,
+            configs.task_count("c"),
+        )
+        member.storage.fenced.add("c")
+        member.herder.put_task_count("c", None)
+        assert 1 == len(asked)
+        configs.put_connector(StoredConnector(name="d", config=config(name="d", broken="")))
+        configs.put_task_count("d", TaskCount(slots=2))
+        with pytest.raises(ServerError, match="zombie fencing for source connector d: The conf"):
+            member.herder.put_task_count("d", None)
+        assert TaskCount(slots=2) == configs.task_count("d")
 
 
 def is_done(future: Future[None]) -> bool:

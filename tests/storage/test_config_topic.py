@@ -146,6 +146,20 @@ def test_a_topic_is_replayed_to_its_last_committed_records() -> None:
     assert TaskCount(slots=9) == topic.records("d").count
 
 
+def test_tasks_are_fenced_once_their_count_is_written() -> None:
+    """As Kafka Connect's leader sees it: the next set of tasks is not, before its own."""
+    topic = topic_of(("tasks-fencing-c", {"task-count": 6}), ("connector-c", properties()))
+    for key, value in task_entries("c", TASKS):
+        topic.apply(key, value)
+    assert not topic.records("c").is_fenced
+    topic.apply(b"tasks-fencing-c", b'{"task-count":2}')
+    assert topic.records("c").is_fenced
+
+    for key, value in task_entries("c", TASKS):
+        topic.apply(key, value)
+    assert not topic.records("c").is_fenced
+
+
 @pytest.mark.parametrize("had", [0, 2])
 def test_a_connector_may_have_no_tasks(had: int) -> None:
     """Those that it had are gone, and nothing is missing; what was not committed with them does not come back."""

@@ -139,6 +139,13 @@ class Coordination(Protocol):
         """As :meth:`await_end`, of this worker alone, on behalf of the leader: what that has written is read first."""
         ...
 
+    def fence_tasks(self, connector: StoredConnector) -> bool:
+        """Fence what earlier tasks of the connector have left, for a worker of Kafka Connect, which leaves that to the leader.
+
+        Returns whether it is to be stored how many tasks may write now. Raises ``ServerError`` when Kafka does not answer.
+        """
+        ...
+
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """Raise ``RequestError`` unless the *body* of a request comes from another worker of the group, as its headers prove."""
         ...

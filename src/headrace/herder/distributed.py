@@ -40,6 +40,7 @@ from headrace.kafka.membership import GroupMembership, GroupRole, Joined
 from headrace.observe.events import EventListener, Rebalanced, Rebalancing
 from headrace.observe.log_format import in_log_context
 from headrace.offsets.connector_stores import NamedConnector
+from headrace.runtime.fencing import fence_tasks
 from headrace.runtime.runs import LEAVE_SECONDS
 from headrace.storage.protocols import StoredConnector
 
@@ -311,6 +312,26 @@ class Distributed:
 
         ended = self._parts.queue.ask(f"waiting for the tasks of connector {name} to end", act)
         self._parts.reconciler.await_end(name, ended, "It is to end")
+
+    def fence_tasks(self, connector: StoredConnector) -> bool:
+        """Once for each set of tasks, before the first of them begins, as a leader of Kafka Connect does (KIP-618).
+
+        What tasks before them may have left has the same ids, and one with the same number fences it by itself.
+        """
+        name, local = connector.name, self._parts.local
+        if self._storage().is_fenced(name):
+            return False
+        before = local.configs.task_count(name)
+        if before is not None and before.slots > 1:
+            kafka = self._parts.kafka_readiness.kafka()
+            try:
+                spec = local.validator.run_spec(local.validator.resolved(connector.config))
+                fence_tasks(spec, kafka.services, count=before.slots)
+            except ConnectError as error:
+                raise ServerError(
+                    f"Failed to perform zombie fencing for source connector {name}: {error}"
+                ) from error
+        return True
 
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """With the key in the config topic."""

@@ -58,6 +58,10 @@ class GroupStorage(Protocol):
         """How many tasks it has that were made from its present configuration; ``None`` while it has none."""
         ...
 
+    def is_fenced(self, connector: str) -> bool:
+        """Whether it was stored how many of the connector's present tasks may write (KIP-618)."""
+        ...
+
     def start_number(self, connector: str) -> int:
         """Another number each time a configuration of that connector has been read, also the same one again, or that it is stopped."""
         ...

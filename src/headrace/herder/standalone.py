@@ -121,6 +121,10 @@ class Standalone:
         """No one asks."""
         raise ServerError(_ALONE)
 
+    def fence_tasks(self, connector: StoredConnector) -> bool:
+        """There is no one else."""
+        raise ServerError(_ALONE)
+
     def verify(self, body: bytes, signature: str | None, algorithm: str | None) -> None:
         """There is no one else."""
         raise ServerError(_ALONE)

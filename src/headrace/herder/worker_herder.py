@@ -115,6 +115,7 @@ class WorkerHerder:
             start_again=self._reconciler.restart,
         )
         self._topics = TopicRequests(local)
+        self._fencing = threading.Lock()
         self._offsets = OffsetRequests(parts, self._queries, self._connectors, self._coordination)
         self._reloads = Reloads(
             begun=self._begun,
@@ -365,11 +366,14 @@ class WorkerHerder:
         # Not on the herder's thread: runs that end wait for it, and what ends them may wait there.
         self._coordination.require_may_change()
         configs = self._local.configs
-        if count is None:
-            self._queries.stored(name)
-            count = len(configs.task_configs(name))
-        # Also of a connector that was deleted, whose tasks are still to be fenced.
-        configs.put_task_count(name, TaskCount(slots=count))
+        if count is not None:
+            # Also of a connector that was deleted, whose tasks are still to be fenced.
+            configs.put_task_count(name, TaskCount(slots=count))
+            return
+        # One after the other: the second one would fence a task that the first one has let begin.
+        with self._fencing:
+            if self._coordination.fence_tasks(self._queries.stored(name)):
+                configs.put_task_count(name, TaskCount(slots=len(configs.task_configs(name))))
 
     def await_quiet(self, name: str) -> None:
         """Return when nothing of the connector runs on this worker."""

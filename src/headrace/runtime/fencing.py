@@ -18,6 +18,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Final
 
@@ -72,6 +73,17 @@ def tasks_ids(listed: Collection[str], group_id: str, connector: str) -> set[str
 def coordinator_of(spec: RunSpec) -> Coordinator:
     """A client for the transaction coordinators of the cluster that the connector's tasks write to."""
     return TransactionCoordinator(producer_config(spec.producer))
+
+
+def fence_tasks(spec: RunSpec, services: Services, *, count: int) -> None:
+    """Make producers of the connector's first *count* tasks unable to write, on behalf of a worker that leaves it to this one.
+
+    Raises ``RetriableError`` when Kafka does not answer in time.
+    """
+    deadline = Deadline.after(PATIENCE_SECONDS, time.monotonic)
+    ids = [transactional_id(services.group_id, spec.name, task) for task in range(count)]
+    with closing(services.coordinator(spec)) as coordinator:
+        coordinator.fence(ids, deadline)
 
 
 class Guard:

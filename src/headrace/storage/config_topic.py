@@ -101,7 +101,8 @@ class ConnectorRecords:
 
     *config* is ``None`` where it was deleted, or has only other records; *start_number* is another one after each configuration, also if
     the same one was written again, and after each stop: the connector is to be started anew then. *tasks* are in force since their last
-    commit; where that named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*.
+    commit; where that named tasks that have no record, *is_inconsistent* is set, and there are none. They were made from *applied*. *is_fenced* once *count*
+    was written since then.
     """
 
     config: Properties | None = None
@@ -111,6 +112,7 @@ class ConnectorRecords:
     is_inconsistent: bool = False
     applied: Properties | None = None
     count: TaskCount | None = None
+    is_fenced: bool = False
 
 
 @dataclass(slots=True)
@@ -183,7 +185,8 @@ class ConfigTopic:
                 count = _number(content, "tasks")
                 after = _with_commit(before, count, self._uncommitted.pop(name, {}))
             case _, content:
-                after = replace(before, count=TaskCount(slots=_number(content, "task-count")))
+                count = TaskCount(slots=_number(content, "task-count"))
+                after = replace(before, count=count, is_fenced=True)
         if after == _NOTHING:
             self._found.pop(name, None)
         else:
@@ -230,6 +233,7 @@ def _with_commit(records: ConnectorRecords, count: int, uncommitted: _Tasks) -> 
         tasks=tuple(uncommitted[index] for index in range(count)) if is_complete else (),
         is_inconsistent=not is_complete,
         applied=records.config if is_complete else records.applied,
+        is_fenced=False,
     )
 
 

@@ -323,6 +323,10 @@ class KafkaStorage:
         """Another number each time a configuration of that connector has been read, or that it is stopped; 0 when it has none."""
         return self._found.records(connector).start_number
 
+    def is_fenced(self, connector: str) -> bool:
+        """Whether it was stored how many of the connector's present tasks may write (KIP-618)."""
+        return self._found.records(connector).is_fenced
+
     def flush(self) -> bool:
         """Wait until the states that were put are written, for some seconds at most; returns whether they are."""
         return self.statuses.flush(STATUS_SECONDS)
