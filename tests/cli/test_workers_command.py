@@ -234,8 +234,10 @@ def test_a_worker_that_ended_with_connectors_has_not_left(shell: Shell, serve: S
 
 def test_a_worker_that_never_answered_is_not_known_to_have_left(shell: Shell, serve: Serve):
     """Its address may be one that cannot be reached from here."""
-    asked = Leaves(group={ONE: worker(ONE, url="http://127.0.0.1:1"), TWO: worker(TWO, url="")})
-    asked.ends = serve(asked).close
+    asked = Leaves(group={ONE: worker(ONE, url="http://127.0.0.1:1")})
+    server = serve(asked)
+    asked.group[TWO] = worker(TWO, url=server.url)
+    asked.ends = server.close
 
     shown = shell.failed("workers", "relinquish", ONE, "--timeout", 3)
     assert "has not left within 3 s." in shown
