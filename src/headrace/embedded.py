@@ -43,7 +43,7 @@ def run_once(
         config,
         ready,
         state_file=state_file,
-        emit=to_all(EventLog(), summaries),
+        emit=to_all(EventLog(has_end=True), summaries),
         once=True,
         data_plane=DataPlane.of(engine),
     ) as herder:

@@ -136,6 +136,8 @@ def test_a_worker_with_tls_is_asked(
         server.close()
 
     assert "CERTIFICATE_VERIFY_FAILED" in shown
+    assert "in the variable SSL_CERT_FILE" in shown
+    assert "Start one" not in shown
     assert PLANNED in listed
 
 

@@ -187,6 +187,63 @@ def test_the_last_worker_has_left_when_nothing_answers_at_its_address(shell: She
     assert "Worker one:8083 has left the group.\n" == shell.done("workers", "relinquish", ONE)
 
 
+def both(serve: Serve, state: WorkerState, *connectors: str) -> tuple[Leaves, RestServer]:
+    """The one that leaves, in this state and with these connectors, and the server of the other, which knows no more; neither has ended."""
+    other = FakeHerder()
+    stays = serve(other)
+    leaves = Leaves()
+    ends = serve(leaves)
+    leaves.ends = ends.close
+    one = worker(ONE, url=ends.url, state=state, connectors=connectors)
+    leaves.group |= {ONE: one, TWO: worker(TWO, url=stays.url)}
+    other.group |= leaves.group
+    return leaves, stays
+
+
+def test_a_worker_has_left_when_the_others_have_left_too(shell: Shell, serve: Serve):
+    """As when all are to end at the same time: nothing listens at any address."""
+    leaves, stays = both(serve, ACTIVE, "a")
+    own = leaves.ends
+
+    def all_end() -> None:
+        stays.close()
+        own()
+
+    leaves.ends = all_end
+
+    shown = shell.done("workers", "relinquish", ONE, "--timeout", 15)
+    assert "Worker one:8083 has left the group.\n" == shown
+
+
+def test_a_worker_that_has_handed_over_and_ended_has_left(shell: Shell, serve: Serve):
+    """The others may learn of it seconds later."""
+    both(serve, LEAVING)
+
+    shown = shell.done("workers", "relinquish", ONE, "--timeout", 15)
+    assert "Worker one:8083 has left the group.\n" == shown
+
+
+def test_a_worker_that_ended_with_connectors_has_not_left(shell: Shell, serve: Serve):
+    """It may have been killed: the others know when it is gone."""
+    leaves, _ = both(serve, LEAVING, "a")
+
+    shown = shell.failed("workers", "relinquish", ONE, "--timeout", 3)
+    assert "has not left within 3 s. It is LEAVING and still runs a." in shown
+    assert leaves.has_ended
+
+
+def test_a_worker_that_never_answered_is_not_known_to_have_left(shell: Shell, serve: Serve):
+    """Its address may be one that cannot be reached from here."""
+    asked = Leaves(group={ONE: worker(ONE, url="http://127.0.0.1:1")})
+    server = serve(asked)
+    asked.group[TWO] = worker(TWO, url=server.url)
+    asked.ends = server.close
+
+    shown = shell.failed("workers", "relinquish", ONE, "--timeout", 3)
+    assert "has not left within 3 s." in shown
+    assert asked.has_ended
+
+
 def test_a_worker_that_was_taken_back_meanwhile_has_not_left(shell: Shell, serve: Serve):
     """Someone else has had it rejoin."""
     serve(Turns(group=group(ACTIVE), turns=[group(ACTIVE), group(LEAVING, "a"), group(ACTIVE)]))

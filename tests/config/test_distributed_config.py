@@ -109,6 +109,15 @@ def test_its_own_keys_are_known() -> None:
     assert "Did you mean 'headrace.group.mixed'?" in warning
 
 
+@pytest.mark.parametrize("key", ["state.file", "offset.storage.file.filename"])
+def test_what_only_a_worker_that_stands_alone_keeps_has_no_effect(key: str) -> None:
+    """It is reported with where the worker of a group keeps it; a worker that stands alone has it."""
+    [warning] = worker_warnings({**PROPS, key: "f"}, DistributedConfig)
+    assert warning.startswith(f"{key} has no effect here: ")
+    assert "config.storage.topic, offset.storage.topic and status.storage.topic" in warning
+    assert not any(key in each for each in worker_warnings({**PROPS, key: "f"}))
+
+
 def test_times_that_do_not_fit_together_are_refused() -> None:
     """Each with the setting to change."""
     assert {"heartbeat.interval.ms"} == problems(heartbeat_interval_ms="10000").keys()

@@ -69,6 +69,33 @@ def test_what_cannot_be_honoured_is_refused(key: str, value: str):
     assert [key] == [each for each, _ in WorkerConfig.problems({**_LEAST, key: value})]
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("config.storage.replication.factor", "1"),
+        ("connect.protocol", "eager"),
+        ("heartbeat.interval.ms", "1000"),
+        ("inter.worker.key.size", "256"),
+        ("rebalance.timeout.ms", "1000"),
+        ("scheduled.rebalance.max.delay.ms", "0"),
+        ("session.timeout.ms", "20000"),
+        ("status.storage.min.insync.replicas", "2"),
+    ],
+)
+def test_what_only_a_group_has_is_refused_with_the_command_that_takes_it(key: str, value: str):
+    """It is supported, and its default does not matter."""
+    [(_, told)] = WorkerConfig.problems({**_LEAST, key: value})
+    assert "'headrace worker'" in told
+    assert "not supported" not in told
+    assert "default" not in told
+
+
+def test_what_no_worker_has_is_not_attributed_to_a_group():
+    """Only Kafka Connect's own workers have it."""
+    [(_, told)] = WorkerConfig.problems({**_LEAST, "worker.sync.timeout.ms": "1"})
+    assert "not supported yet; only its default (3000) can be set." in told
+
+
 def test_defaults_of_connect_may_be_spelt_out():
     """A key that has no effect yet does not hurt with Kafka Connect's own default."""
     spelt = {"connect.protocol": "sessioned", "topic.creation.enable": "true", "plugin.path": ""}

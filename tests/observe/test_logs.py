@@ -142,14 +142,24 @@ def test_a_wait_that_lasts_is_told_again_after_ten_minutes(logged_lines: Lines):
 
 
 def test_micro_batches_in_the_background_are_not_logged(caplog: pytest.LogCaptureFixture):
-    """But those with bad records are, and those of other connectors."""
+    """But those with bad records are, and those of other connectors in a run that has an end."""
     caplog.set_level(logging.INFO)
-    log_event = EventLog({"heartbeats"})
+    log_event = EventLog({"heartbeats"}, has_end=True)
     log_event(MicroBatchEnded(connector="heartbeats", committed_records=6))
     log_event(MicroBatchEnded(connector="heartbeats", committed_records=6, skipped=1))
     log_event(MicroBatchEnded(connector="c", committed_records=6))
 
     assert ["heartbeats", "c"] == [vars(each)["connector"] for each in caplog.records]
+
+
+@pytest.mark.parametrize(("level", "count"), [(logging.INFO, 0), (logging.DEBUG, 1)])
+def test_micro_batches_of_a_worker_that_serves_are_logged_at_debug_level(
+    caplog: pytest.LogCaptureFixture, level: int, count: int
+):
+    """A connector with a trickle of records has several a second."""
+    caplog.set_level(level)
+    EventLog()(MicroBatchEnded(connector="c", committed_records=5))
+    assert count == len(caplog.messages)
 
 
 def test_that_connectors_take_turns_is_reported_once(caplog: pytest.LogCaptureFixture):
@@ -187,7 +197,7 @@ def test_plain_logging_shows_the_reason(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO)
     EventLog()(_WAITING)
     EventLog()(TaskFailed(connector="c", task=0, reason="bad", trace="Traceback:\n  line 1"))
-    EventLog()(MicroBatchEnded(connector="c", committed_records=5))
+    EventLog(has_end=True)(MicroBatchEnded(connector="c", committed_records=5))
     assert [
         "The connector has to wait (connector=c): no slots",
         "A task has failed (connector=c, task=0): bad\nTraceback:\n  line 1",
@@ -200,7 +210,7 @@ def test_a_micro_batch_that_brought_nothing_is_reported_at_debug_level_only(
 ):
     """A polled connector that is idle has one every half a minute, and a healthy idle worker logs nothing."""
     caplog.set_level(logging.INFO)
-    EventLog()(MicroBatchEnded(connector="c", committed_records=0))
+    EventLog(has_end=True)(MicroBatchEnded(connector="c", committed_records=0))
     assert [] == caplog.messages
 
 
@@ -237,7 +247,7 @@ def test_a_line_has_words_and_fields():
     text, structured = io.StringIO(), io.StringIO()
     for stream, as_json in ((text, False), (structured, True)):
         configure_logging(as_json=as_json, stream=stream)
-        EventLog()(MicroBatchEnded(connector="c", committed_records=5))
+        EventLog(has_end=True)(MicroBatchEnded(connector="c", committed_records=5))
     assert "[info     ] A micro-batch has ended" in text.getvalue()
     assert "connector=c" in text.getvalue()
     line = json.loads(structured.getvalue())

@@ -387,6 +387,19 @@ def test_access_log(client: httpx.Client, caplog: pytest.LogCaptureFixture):
     assert '"GET /connectors?a=b HTTP/1.1" 200 5 "-" "a\\"b" ' in line
 
 
+@pytest.mark.parametrize(("level", "told"), [(logging.INFO, 0), (logging.DEBUG, 1)])
+def test_requests_for_the_health_are_logged_at_debug_level(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, level: int, told: int
+):
+    """Something asks for it all the time where a worker is watched."""
+    with caplog.at_level(level, "headrace.rest.access"):
+        client.get(f"/health?of={level}")
+        client.get(f"/connectors?after={level}")
+        until(lambda: [each for each in caplog.messages if f"?after={level}" in each])
+
+    assert told == len([each for each in caplog.messages if f"?of={level}" in each])
+
+
 def test_an_idle_connection_does_not_hold_the_server(serve: Serve):
     """A pipelined pair of requests is answered in order on one connection."""
     client = serve()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,7 @@ import click
 
 from headrace.broker import Broker
 from headrace.broker.broker import free_port, until
+from headrace.broker.folder import as_text
 from headrace.cli.broker import FOLDER, NOT_RUNNING, key_values
 from headrace.cli.rest_client import RestClient, WorkerError
 from headrace.cli.table import table
@@ -45,15 +48,21 @@ _START_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 45.0
 _LOOK_SECONDS: Final = 0.2
 _ANSWER_SECONDS: Final = 5.0
+_NAME: Final = re.compile(r"worker-([1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A worker that was started: its process, by an *identity* that a later process with the same pid does not have, and its port."""
+    """A worker that was started: its process, by an *identity* that a later process with the same pid does not have, and its port.
+
+    It was started with the settings *given*; those *kept* were given for starts after which it answered.
+    """
 
     pid: int
     identity: str
     port: int
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+    kept: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def is_running(self) -> bool:
@@ -66,15 +75,16 @@ class ClusterWorker:
 
     def __init__(self, folder: Path, number: int) -> None:
         self.name = f"worker-{number}"
-        self._folder = folder / self.name
+        # The worker's process has a working directory of its own.
+        self._folder = folder.absolute() / self.name
         self._state = self._folder / "process.json"
         self.config, self.log = self._folder / "worker.properties", self._folder / "log"
 
     @classmethod
     def every(cls, folder: Path) -> Sequence[ClusterWorker]:
         """Those that were ever started there."""
-        numbers = (each.name.removeprefix("worker-") for each in folder.glob("worker-*"))
-        return [cls(folder, number) for number in sorted(int(each) for each in numbers)]
+        names = (_NAME.fullmatch(each.name) for each in folder.glob("worker-*"))
+        return [cls(folder, number) for number in sorted(int(each[1]) for each in names if each)]
 
     @property
     def process(self) -> Process | None:
@@ -94,14 +104,18 @@ class ClusterWorker:
         assert self.process is not None
         return f"http://127.0.0.1:{self.process.port}"
 
-    def start(self, bootstrap: str, settings: Iterable[tuple[str, str]]) -> None:
-        """Start it with *settings* besides the cluster's own; returns at once."""
+    def start(self, bootstrap: str, settings: Mapping[str, str], *, fresh: bool = False) -> None:
+        """Start it with *settings* besides the cluster's own, and with those kept of earlier starts unless it is to be *fresh*.
+
+        Returns at once.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
         before = self.process
         port = free_port(choices=random.Random()) if before is None else before.port
+        kept = {} if before is None or fresh else before.kept
+        given = {**kept, **settings}
         listener = {"bootstrap.servers": bootstrap, "listeners": f"http://127.0.0.1:{port}"}
-        lines = {**_SETTINGS, **listener, **dict(settings)}
-        self.config.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+        self.config.write_text(as_text({**_SETTINGS, **listener, **given}))
         command = [sys.executable, "-m", "headrace", "worker", str(self.config)]
         with self.log.open("ab") as output:
             pid = subprocess.Popen(
@@ -113,19 +127,26 @@ class ClusterWorker:
                 # Ctrl-C in the terminal is not for it.
                 start_new_session=True,
             ).pid
-        process = Process(pid=pid, identity=identity_of(pid) or "", port=port)
-        self._state.write_text(json.dumps(asdict(process)))
+        self._store(
+            Process(pid=pid, identity=identity_of(pid) or "", port=port, given=given, kept=kept)
+        )
 
     def is_ready(self) -> bool:
-        """Whether it answers that it is well. Raises ``ConnectError`` when it has ended."""
+        """Whether it answers that it is well; what it was given is then kept. Raises ``ConnectError`` when it has ended."""
         if not self.is_running:
-            raise ConnectError(f"The worker {self.name} has ended. Its log says why: {self.log}")
+            raise ConnectError(f"The worker {self.name} has ended. Its log says why: {self.log}.")
         try:
             with RestClient(self.url, seconds=_ANSWER_SECONDS) as client:
                 client.get("health")
         except WorkerError:
             return False
+        process = self.process
+        assert process is not None
+        self._store(replace(process, kept=process.given))
         return True
+
+    def _store(self, process: Process) -> None:
+        self._state.write_text(json.dumps(asdict(process)))
 
     def ask_to_end(self) -> bool:
         """Have it hand over and end; returns whether it ran."""
@@ -172,21 +193,27 @@ def cluster() -> None:
     "properties",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting of the workers.",
+    help="A setting of the workers that are started; it is kept for their next start.",
 )
 def start(*, folder: Path, workers: int, fresh: bool, properties: Sequence[str]) -> None:
     """Start what does not run, and return when all workers answer. They run until `stop`."""
-    settings = key_values(properties).items()
+    settings = key_values(properties)
     broker = Broker(folder / "broker", port=_port_of(folder), detached=True)
     if fresh and (broker.is_running or any(each.is_running for each in _every(folder))):
         raise click.UsageError("The cluster runs: stop it before it is started with --fresh.")
     broker.start(fresh=fresh)
     chosen = [ClusterWorker(folder, number + 1) for number in range(workers)]
+    before = [each.name for each in chosen if each.is_running]
     for each in chosen:
-        if not each.is_running:
-            each.start(broker.bootstrap, settings)
-    _await(lambda: all(each.is_ready() for each in chosen), chosen)
+        if each.name not in before:
+            each.start(broker.bootstrap, settings, fresh=fresh)
+    try:
+        _await(chosen)
+    except ConnectError as error:
+        raise ConnectError(f"{error} {_going_on(folder)}") from error
     click.echo(_described(folder, broker))
+    if settings and before:
+        click.echo(f"They ran before, without what is given now: {', '.join(before)}.", err=True)
 
 
 @cluster.command()
@@ -217,15 +244,24 @@ def _every(folder: Path) -> Sequence[ClusterWorker]:
     return [each for each in ClusterWorker.every(folder) if each.process is not None]
 
 
-def _await(are_ready: Callable[[], bool], chosen: Sequence[ClusterWorker]) -> None:
+def _await(chosen: Sequence[ClusterWorker]) -> None:
     deadline = time.monotonic() + _START_SECONDS
-    while not are_ready():
+    waiting = chosen
+    while waiting := [each for each in waiting if not each.is_ready()]:
         if time.monotonic() > deadline:
-            logs = ", ".join(str(each.log) for each in chosen)
+            names = ", ".join(each.name for each in waiting)
+            logs = ", ".join(str(each.log) for each in waiting)
             raise ConnectError(
-                f"Not all workers have answered within {_START_SECONDS:g} s. They go on; their logs are {logs}"
+                f"{names} did not answer that all is well within {_START_SECONDS:g} s. The logs are {logs}."
             )
         time.sleep(_LOOK_SECONDS)
+
+
+def _going_on(folder: Path) -> str:
+    workers = [each.name for each in _every(folder) if each.is_running]
+    going_on = ", ".join(["the broker", *workers])
+    command = shlex.join(["headrace", "cluster", "stop", "--data", str(folder)])
+    return f"What runs goes on ({going_on}); '{command}' ends it."
 
 
 def _described(folder: Path, broker: Broker) -> str:
@@ -235,9 +271,15 @@ def _described(folder: Path, broker: Broker) -> str:
         "",
         *table(("worker", "state", "url", "process", "log"), [each.row() for each in workers]),
         "",
-        f"Create a connector:  headrace connectors create FILE --url {workers[0].url}",
-        f"Who runs what:       headrace workers list --url {workers[0].url}",
     ]
+    running = next((each for each in workers if each.is_running), None)
+    if running is None:
+        lines.append("No worker runs: 'headrace cluster start' starts them.")
+    else:
+        lines += [
+            f"Create a connector:  headrace connectors create FILE --url {running.url}",
+            f"Who runs what:       headrace workers list --url {running.url}",
+        ]
     return "\n".join(lines)
 
 

@@ -184,7 +184,7 @@ def _run(file: Path, workers: Sequence[FlowWorker], folder: Path | None, *, once
             RunningFlow(
                 each,
                 plane,
-                to_all(EventLog(_IN_BACKGROUND), start_ahead),
+                to_all(EventLog(_IN_BACKGROUND, has_end=once), start_ahead),
                 once=once,
                 retries_start=len(flows) > 1 and not once,
                 command_options=options_of(

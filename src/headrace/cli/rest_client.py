@@ -46,6 +46,17 @@ def _is_refused(error: BaseException | None) -> bool:
     return error is not None
 
 
+def _advice(error: Exception) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return (
+            "If a CA of your own has signed the worker's certificate, name that CA's certificates, a PEM file, in the variable "
+            "SSL_CERT_FILE. The host of --url or HEADRACE_URL has to be one that the worker's certificate names."
+        )
+    if "[SSL" in str(error):
+        return "Is it a listener with https? Choose another with --url or HEADRACE_URL."
+    return "Start one with 'headrace run' or 'headrace worker', or choose another with --url or HEADRACE_URL."
+
+
 Form = TypeVar("Form")
 Query = Mapping[str, str | Sequence[str]]
 
@@ -68,7 +79,11 @@ class LoginError(WorkerError):
     """The worker answers only its users, and this is none of them."""
 
 
-class NoWorkerError(WorkerError):
+class UnreachableError(WorkerError):
+    """There is no connection to the worker's address."""
+
+
+class NoWorkerError(UnreachableError):
     """Nothing listens at the worker's address: its machine has refused the connection."""
 
 
@@ -161,11 +176,9 @@ class RestClient:
                 method, url, content=content, headers=headers, params=query or None
             )
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
-            kind = NoWorkerError if _is_refused(error) else WorkerError
-            raise kind(
-                f"The worker at {self.url} cannot be reached: {error}. Start one with 'headrace run' or 'headrace worker', or "
-                "choose another with --url or HEADRACE_URL."
-            ) from error
+            kind = NoWorkerError if _is_refused(error) else UnreachableError
+            advice = _advice(error)
+            raise kind(f"The worker at {self.url} cannot be reached: {error}. {advice}") from error
         except httpx.TimeoutException as error:
             raise WorkerError(
                 f"The worker at {self.url} has not answered within {self._seconds:g} s. It may still carry out "

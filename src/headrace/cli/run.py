@@ -219,7 +219,7 @@ def _run_once(config: WorkerConfig, paths: Sequence[Path], state_file: Path) -> 
     connectors = validated_connectors([partial(connector_config, path) for path in paths], config)
     make_folder(config, state_file)
     with running(
-        config, connectors, state_file=state_file, emit=to_all(EventLog()), once=True
+        config, connectors, state_file=state_file, emit=to_all(EventLog(has_end=True)), once=True
     ) as herder:
         signals = Signals(herder.ask_to_stop)
         herder.ready()

@@ -12,7 +12,13 @@ from typing import Final
 import click
 import msgspec
 
-from headrace.cli.rest_client import LoginError, NoWorkerError, RestClient, WorkerError
+from headrace.cli.rest_client import (
+    LoginError,
+    NoWorkerError,
+    RestClient,
+    UnreachableError,
+    WorkerError,
+)
 from headrace.cli.table import one_line, table
 from headrace.cli.worker_options import CommandContext, completed_workers, with_worker
 from headrace.connect.errors import ConnectError
@@ -109,15 +115,21 @@ def relinquish(context: CommandContext, worker: str, *, stay: bool, timeout: flo
     group = _listed(context.worker)
     query = {"stay": "true"} if stay else None
     answer = context.worker.request("PUT", "admin", "workers", worker, "relinquish", query=query)
+    found = next((each for each in group if each.id == worker), None)
+    # Those of Kafka Connect, without a version of headrace, know no such question.
+    others = [each.url for each in group if each.id != worker and each.url and each.version]
+    # The one that leaves is asked first: it knows at once. One without others is at the address that was asked, whatever it advertises.
+    first = [found.url] if found and found.url and others else []
+    urls = [*first, context.worker.url, *others]
     with ExitStack() as opened:
-        # The worker that was asked may be the one that ends. Those of Kafka Connect, without a version of headrace, know no such question.
-        others = [each.url for each in group if each.id != worker and each.url and each.version]
-        askers = deque(
-            opened.enter_context(context.worker.at(url, seconds=_ANSWER_SECONDS))
-            for url in dict.fromkeys((context.worker.url, *(each.rstrip("/") for each in others)))
+        asked = Asked(
+            [
+                opened.enter_context(context.worker.at(url, seconds=_ANSWER_SECONDS))
+                for url in dict.fromkeys(each.rstrip("/") for each in urls)
+            ]
         )
-        was = next((each.state for each in group if each.id == worker), None)
-        reached = _awaited(askers, worker, was, stay=stay, seconds=timeout)
+        was = None if found is None else found.state
+        reached = _awaited(asked, worker, was, stay=stay, seconds=timeout)
     if reached is Progress.IS_BACK:
         raise ConnectError(
             f"Worker {worker} takes connectors again: someone had it rejoin, or started it again."
@@ -138,26 +150,69 @@ def _listed(asked: RestClient) -> Sequence[Listed]:
     return asked.understood(asked.get("admin", "workers"), list[Listed])
 
 
+class Asked:
+    """The workers of a group, of which one at a time is asked: the first of *clients* is that of the worker that is to leave.
+
+    When one does not answer, the next one is asked.
+    """
+
+    def __init__(self, clients: Sequence[RestClient]) -> None:
+        self._clients = deque(clients)
+        self._leaving = clients[0]
+        self._is_known = len(clients) == 1
+        self._refusals = 0
+        self._found: Listed | None = None
+
+    def find(self, worker: str) -> Listed | None:
+        """The *worker* as it is in the group, or not. Raises ``WorkerError``."""
+        client = self._clients[0]
+        try:
+            found = next((each for each in _listed(client) if each.id == worker), None)
+        except WorkerError as error:
+            self._clients.rotate(-1)
+            self._refusals = self._refusals + 1 if isinstance(error, NoWorkerError) else 0
+            self._is_known |= client is self._leaving and not isinstance(error, UnreachableError)
+            raise
+        self._refusals = 0
+        self._is_known |= client is self._leaving
+        if found is not None and found.state is not WorkerState.UNREACHABLE:
+            self._found = found
+        return found
+
+    def nothing_is_left(self) -> bool:
+        """Whether the worker was reached at its address before, and now nothing listens there.
+
+        It had handed over, or nothing listens at the addresses of the others either, which have left, too.
+        """
+        if not (self._is_known and self._refusals):
+            return False
+        has_handed_over = (
+            self._found is not None
+            and self._found.state is WorkerState.LEAVING
+            and not self._found.connectors
+            and self._clients[-1] is self._leaving
+        )
+        return has_handed_over or self._refusals >= len(self._clients)
+
+
 def _awaited(
-    askers: deque[RestClient],
+    asked: Asked,
     worker: str,
     was: WorkerState | None,
     *,
     stay: bool,
     seconds: float,
 ) -> Progress:
-    """What has become of *worker*, by whichever of *askers* answers. Raises ``ConnectError`` when nothing has in time."""
+    """What has become of *worker*. Raises ``ConnectError`` when nothing has in time."""
     until = time.monotonic() + seconds
     while True:
         try:
-            found = next((each for each in _listed(askers[0]) if each.id == worker), None)
+            found = asked.find(worker)
         except LoginError:
             raise
         except WorkerError as error:
-            if isinstance(error, NoWorkerError) and len(askers) == 1:
-                # It was the only one.
+            if asked.nothing_is_left():
                 return Progress.HAS_LEFT
-            askers.rotate(-1)
             reason = str(error)
         else:
             reached = progress(found, stay=stay, was=was)

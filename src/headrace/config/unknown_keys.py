@@ -61,6 +61,9 @@ DISTRIBUTED_PREFIXES: Final = (
 )
 """Prefixes of keys that have a meaning only for distributed workers."""
 
+# Those of them that no worker of headrace has.
+_NEVER: Final = ("worker.sync.", "worker.unsync.")
+
 WORKER_PREFIXES: Final = (
     "config.storage.",
     "offset.storage.",
@@ -179,6 +182,8 @@ def _is_default(value: str, default: str | None) -> bool:
 
 
 def _sentence(key: str, default: str | None) -> str:
+    if key.startswith(DISTRIBUTED_PREFIXES) and not key.startswith(_NEVER):
+        return f"{key} is a setting of the workers of a group, which 'headrace worker' starts. For a worker that stands alone, leave it out."
     allowed = f"only its default ({default}) can be set" if default else "leave it out"
     return f"{key} is a setting of Kafka Connect that is not supported yet; {allowed}."
 

@@ -318,6 +318,8 @@ class WorkerSettings(Config):
 Role = Literal["key", "value", "header"]
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "[::]"})  # noqa: S104 (refused)
 _DISTRIBUTED: Final = frozenset(DISTRIBUTED_TOPICS)
+# Keys of what a worker that stands alone keeps, or begins with.
+_ALONE: Final = ("state.file", "offset.storage.file.filename")
 
 
 class WorkerConfig(WorkerSettings):
@@ -473,7 +475,12 @@ def worker_warnings(
         for key in _IGNORED
         if any(each.startswith(key) for each in props)
     )
-    return (*unknown_key_warnings(unknown, known), *ignored, *_delivery_warnings(props))
+    return (
+        *unknown_key_warnings(unknown, known),
+        *ignored,
+        *(_alone_warnings(props) if _is_distributed(kind) else ()),
+        *_delivery_warnings(props),
+    )
 
 
 def servers_problems(props: Mapping[str, str]) -> Iterator[Problem]:
@@ -494,6 +501,19 @@ def misspelt_servers(props: Mapping[str, str]) -> str | None:
 def _known(kind: type[WorkerConfig] = WorkerConfig) -> frozenset[str]:
     settings = frozenset(each.name for each in kind.settings())
     return settings | WORKER_DEFAULTS.keys() | REST_KEYS
+
+
+def _is_distributed(kind: type[WorkerConfig]) -> bool:
+    return frozenset(each.name for each in kind.settings()) >= _DISTRIBUTED
+
+
+def _alone_warnings(props: Mapping[str, str]) -> Iterator[str]:
+    for key in _ALONE:
+        if key in props:
+            yield (
+                f"{key} has no effect here: a worker of a group keeps configurations, offsets and states in the topics of "
+                "config.storage.topic, offset.storage.topic and status.storage.topic."
+            )
 
 
 def _delivery_warnings(props: Mapping[str, str]) -> Iterator[str]:

@@ -106,9 +106,11 @@ class _Interruptions:
 class EventLog:
     """Logs events to ``logging``: why a connector waits or plans again at first, and then rarely while that goes on.
 
-    Its resumption is logged once after a wait that was logged. A wait for what all connectors of the worker wait for is logged for one of them. That connectors take turns is logged for the first
-    one that waits for others. A connector that fails with its task does not repeat the task's reason. The micro-batches of the
-    connectors *in_background* are logged at DEBUG, unless a record was bad: they write at intervals as long as they run.
+    Its resumption is logged once after a wait that was logged. A wait for what all connectors of the worker wait for is logged
+    for one of them. That connectors take turns is logged for the first one that waits for others. A connector that fails with its
+    task does not repeat the task's reason. Micro-batches are logged at DEBUG, unless a record was bad: a connector has several a
+    second as long as it runs. In a run that *has_end* they are logged at INFO, as what it has done, but for those of connectors
+    *in_background*.
 
     Any thread may call; the events of one connector come from one thread at a time.
     """
@@ -117,10 +119,12 @@ class EventLog:
         self,
         in_background: Collection[str] = (),
         *,
+        has_end: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._logger = logging.getLogger(LOGGER)
         self._in_background = frozenset(in_background)
+        self._has_end = has_end
         self._clock = clock
         self._interruptions: dict[str, _Interruptions] = {}
         self._takes_turns = False
@@ -162,8 +166,8 @@ class EventLog:
 
     def _level(self, event: Event) -> int:
         if isinstance(event, events.MicroBatchEnded):
-            is_routine = event.connector in self._in_background and not event.had_bad_records()
-            if is_routine or not event.brought_anything():
+            is_result = self._has_end and event.connector not in self._in_background
+            if not (event.had_bad_records() or (is_result and event.brought_anything())):
                 return logging.DEBUG
         return _LINES[type(event)][0]
 

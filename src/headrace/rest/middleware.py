@@ -124,8 +124,10 @@ def _words(text: str) -> list[str]:
 
 
 LOGGER: Final = "headrace.rest.access"
-"""The name of the logger of requests, at INFO."""
+"""The name of the logger of requests, at INFO, but at DEBUG of those for ``/health``."""
 
+# Load balancers and supervisors ask for it every second or so, and what is wrong has lines of its own.
+_PROBED: Final = b"/health"
 _access_log = logging.getLogger(LOGGER)
 
 
@@ -150,9 +152,10 @@ class AccessLog:
         try:
             await self._app(scope, receive, sent)
         finally:
-            if _access_log.isEnabledFor(logging.INFO):
+            level = logging.DEBUG if scope["raw_path"] == _PROBED else logging.INFO
+            if _access_log.isEnabledFor(level):
                 took_ms = round((time.monotonic() - began) * 1000)
-                _access_log.info("%s", _line(scope, status, size, took_ms))
+                _access_log.log(level, "%s", _line(scope, status, size, took_ms))
 
 
 def _line(scope: Scope, status: str, size: int, took_ms: int) -> str:
