@@ -255,6 +255,28 @@ def test_another_topic_of_the_same_name_is_refused_each_time(
     assert reached == [log.position(each) for each in range(3)]
 
 
+def test_who_waits_may_ask_while_the_connections_are_replaced(
+    bootstrap: str, compacted_topic: str
+) -> None:
+    """It is another thread than the one that reads; between two connections there is nothing to wait for."""
+    opened = list[Fetcher]()
+
+    def remembered(cluster: Cluster, ranges: list[FetchRange], settings: FetchSettings) -> Fetcher:
+        opened.append(Fetcher(cluster, ranges, settings))
+        return opened[-1]
+
+    config = client_config({"bootstrap.servers": bootstrap})
+    with closing(
+        CompactedLog(compacted_topic, config, on_record=lambda _: None, fetcher=remembered)
+    ) as log:
+        assert log.descriptor is None
+        log.read_to_end(Deadline.after(10))
+        assert opened[0].fileno() == log.descriptor
+        opened[0].close()
+
+        assert log.descriptor is None
+
+
 def test_what_is_not_handed_out_is_asked_for_again(
     bootstrap: str,
     compacted_topic: str,

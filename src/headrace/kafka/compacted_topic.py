@@ -136,7 +136,11 @@ class CompactedLog:
     def descriptor(self) -> int | None:
         """What is readable when there is something for ``take_arrived``: a file descriptor, until the connections are replaced."""
         fetcher = self._fetcher
-        return None if fetcher is None else fetcher.fileno()
+        try:
+            return None if fetcher is None else fetcher.fileno()
+        except ValueError:
+            # The thread that reads has closed it since: the one that waits is another one.
+            return None
 
     def position(self, partition: int) -> int:
         """The offset after the last record of *partition* that was handed over; -1 before, as Kafka Connect counts."""
