@@ -423,6 +423,24 @@ def test_what_is_being_given_up_is_not_started_again() -> None:
         assert [] == member.runs()
 
 
+def test_a_connector_that_was_deleted_is_given_up_without_a_trace() -> None:
+    """Statuses are written a moment later, and so perhaps after the leader has removed those of the connector."""
+    member = Member(Stage())
+    stored(member.stage, "c")
+    member.joins("c")
+    with member.started():
+        until(lambda: set(member.stage.states("c").values()) == {"RUNNING"})
+        late = member.stage.statuses.statuses("c")
+        member.stage.configs.delete_connector("c")
+        member.stage.statuses.forget("c")
+        for task, status in late.items():
+            member.stage.statuses.put("c", task, status)
+        member.joins(revoked=["c"])
+
+        until(lambda: member.runs() == [])
+        until(lambda: [] == list(member.stage.statuses.connectors()))
+
+
 def test_that_a_worker_leaves_is_said_until_a_join_has_taken_it() -> None:
     """A request to join that falls into a join is lost with it."""
     member = Member(Stage())

@@ -386,8 +386,7 @@ class Reconciler:
         run.ask_to_stop()
 
     def _give_up(self, name: str) -> None:
-        if self._local.configs.connector(name) is not None:
-            self._statuses.given_up(name)
+        self._statuses.given_up(name)
         self._drop(name)
 
     def _forget(self, name: str) -> None:

@@ -43,10 +43,15 @@ class HerderStatuses:
 
     def given_up(self, name: str) -> None:
         """It does not run here any more: of what this worker has run of it, which alone it knows about."""
-        for task, before in self._local.statuses.statuses(name).items():
-            # A worker of Kafka Connect may have begun with a task that is new since then, in the same generation of the group.
-            if before.worker_id == self._local.worker_id:
+        found = self._local.statuses.statuses(name)
+        # A worker of Kafka Connect may have begun with a task that is new since then, in the same generation of the group.
+        own = [task for task, each in found.items() if each.worker_id == self._local.worker_id]
+        if self._local.configs.connector(name) is not None:
+            for task in own:
                 self.put(name, State.UNASSIGNED, task=task)
+        elif len(own) == len(found):
+            # They may have come after whoever deleted the connector removed all; no other one of its name has any yet.
+            self._local.statuses.forget(name)
 
     def paused(self, name: str) -> None:
         """It is paused, with the tasks that it has."""
