@@ -116,6 +116,8 @@ def _shown(found: LoggerLevel) -> object:
 
 
 _ACCEPTED: Final = 202
+# It answers from memory. One that is frozen still takes connections, and `headrace workers` waits ten seconds for the list.
+_LEADER_SECONDS: Final = 3.0
 
 
 class Workers:
@@ -138,7 +140,7 @@ class Workers:
         except ElsewhereError as leader:
             if not self._apart:
                 try:
-                    return self._forwarding.answered(request, leader)
+                    return self._forwarding.answered(request, leader, seconds=_LEADER_SECONDS)
                 except ConflictError as error:
                     _log.warning("%s", error)
                     unreachable = leader.url
