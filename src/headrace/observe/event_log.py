@@ -106,9 +106,10 @@ class _Interruptions:
 class EventLog:
     """Logs events to ``logging``: why a connector waits or plans again at first, and then rarely while that goes on.
 
-    Its resumption is logged once after a wait that was logged. A wait for what all connectors of the worker wait for is logged for one of them. That connectors take turns is logged for the first
-    one that waits for others. A connector that fails with its task does not repeat the task's reason. The micro-batches of the
-    connectors *in_background* are logged at DEBUG, unless a record was bad: they write at intervals as long as they run.
+    Its resumption is logged once after a wait that was logged. A wait for what all connectors of the worker wait for is logged for one of
+    them. That connectors take turns is logged for the first one that waits for others. A connector that fails with its task does not repeat
+    the task's reason. The micro-batches of the connectors *in_background* are logged at DEBUG, unless a record was bad: they write at
+    intervals as long as they run.
 
     Any thread may call; the events of one connector come from one thread at a time.
     """

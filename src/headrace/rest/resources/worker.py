@@ -124,7 +124,8 @@ class Workers:
     """Handlers of ``/admin/workers``, which Kafka Connect does not have; called in worker threads.
 
     Requests that another worker has to answer are sent on to its listeners. With *apart* they cannot be, as the workers have
-    ``admin.listeners`` for them, whose addresses no other worker knows: this worker then asks that one itself, and lists what the brokers know.
+    ``admin.listeners`` for them, whose addresses no other worker knows: this worker then asks that one itself, and lists what the brokers
+    know.
     """
 
     def __init__(self, herder: Herder, forwarding: Forwarding, *, apart: bool) -> None:
