@@ -62,6 +62,20 @@ def test_a_worker_that_does_not_answer_is_named(peers: request_signing.Peers, ur
     assert "canary" not in str(caught.value)
 
 
+def test_a_lost_connection_has_a_reason_where_the_client_gives_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kind of error then says what has happened."""
+
+    def lost(_request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadError("")
+
+    peers, client = Peers(), httpx.Client(transport=httpx.MockTransport(lost))
+    monkeypatch.setattr(peers, "_opened", lambda: client)
+    with closing(client), pytest.raises(ConflictError, match=r"does not answer \(ReadError\)"):
+        peers.put("PUT", "http://10.0.0.5:8083/connectors/c/quiet", b"", {})
+
+
 @pytest.mark.parametrize(
     ("status", "body"),
     [

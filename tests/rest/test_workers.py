@@ -121,10 +121,16 @@ def test_admin_listeners_do_not_send_on(herder: FakeHerder):
     assert ["ACTIVE", "ARRIVING"] == [each["state"] for each in listed[1].json()]
 
 
-def test_a_leader_that_does_not_answer_is_shown_as_such(herder: FakeHerder):
-    """Its group has not missed it yet, and the brokers tell what each worker has."""
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_a_leader_that_does_not_answer_is_shown_as_such(
+    herder: FakeHerder, monkeypatch: pytest.MonkeyPatch, *, is_frozen: bool
+):
+    """Its group has not missed it yet, and the brokers tell what each worker has. For one that takes connections it is not waited long."""
+    monkeypatch.setattr("headrace.rest.resources.worker._LEADER_SECONDS", 0.5)
     with closing(socket()) as unused:
         unused.bind(("127.0.0.1", 0))
+        if is_frozen:
+            unused.listen()
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
         herder.group[WORKER] = worker(is_leader=True, url=url, connectors=["a"])
         herder.trouble = elsewhere(url)

@@ -16,6 +16,7 @@ from headrace.herder.request_signing import (
     SIGNATURE_HEADER,
     Requesters,
 )
+from headrace.herder.requests import REQUEST_SECONDS
 from headrace.rest.peers import Peers
 from headrace.rest.request import ApiRequest, ApiResponse
 
@@ -46,8 +47,14 @@ class Forwarding:
         who = self.requesters.believed(request.requester, request.as_signed)
         return request if who is None else replace(request, user=who)
 
-    def answered(self, request: ApiRequest, elsewhere: ElsewhereError) -> ApiResponse:
-        """The answer of the worker that *elsewhere* names; called in the thread of the request, which waits for it.
+    def answered(
+        self,
+        request: ApiRequest,
+        elsewhere: ElsewhereError,
+        *,
+        seconds: float = REQUEST_SECONDS,
+    ) -> ApiResponse:
+        """The answer of the worker that *elsewhere* names; called in the thread of the request, which waits for it, for *seconds* at most.
 
         Raises :class:`~headrace.herder.errors.ConflictError` after two hops, and while that worker, or something else in its place,
         does not answer as one.
@@ -60,7 +67,12 @@ class Forwarding:
         url = f"{elsewhere.url.rstrip('/')}{sent.path}?{sent.query_text}"
         try:
             answer = self.peers.answer(
-                sent.method, url, sent.body, self._headers(sent), is_over=elsewhere.is_over
+                sent.method,
+                url,
+                sent.body,
+                self._headers(sent),
+                seconds=seconds,
+                is_over=elsewhere.is_over,
             )
         except ConflictError as error:
             raise ConflictError(f"{elsewhere} {error}") from error

@@ -93,7 +93,7 @@ class Peers:
                 timeout=Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
             )
         except (RequestError, InvalidURL) as error:
-            reason = error or type(error).__name__
+            reason = str(error) or type(error).__name__
             raise ConflictError(
                 f"The worker at {_base(url)} does not answer ({reason}). Retry later."
             ) from error

@@ -137,12 +137,12 @@ class MembershipError(RetriableError):
 class Services:
     """The parts of a worker that its connectors use, from their own threads.
 
-    *coordinator* makes a client for the transaction coordinators of a connector's cluster, which the caller closes.
-    *secondary* is ``None`` if the worker's store is not a topic. *prepare* creates what a connector needs in Kafka
-    before it starts. *require_membership* raises :class:`MembershipError` while this worker may have been given up by its group: nothing is
-    fenced, planned or committed then. *published_tasks* says how many tasks of a connector other workers know, if its configuration has not
-    changed since; ``None`` where there are no others. *once* means to end when everything that is available has been read. *command_options* are those
-    by which ``headrace`` commands reach the worker.
+    *coordinator* makes a client for the transaction coordinators of a connector's cluster, which the caller closes. *secondary* is ``None``
+    if the worker's store is not a topic. *prepare* creates what a connector needs in Kafka before it starts. *require_membership* raises
+    :class:`MembershipError` while this worker may have been given up by its group: nothing is fenced, planned or committed then.
+    *published_tasks* says how many tasks of a connector other workers know, if its configuration has not changed since; ``None`` where
+    there are no others. *once* means to end when everything that is available has been read. *command_options* are those by which
+    ``headrace`` commands reach the worker.
     """
 
     engine: Engine

@@ -387,14 +387,16 @@ class _Worker:
         for kind in (CONFIGS, OFFSETS, STATUSES):
             for sentence in kind.ignored(self.config.originals):
                 _log.warning("%s", sentence)
-        deadline = Deadline.after(self.config.start_deadline_ms / 1e3, time.monotonic)
-        admin = self._admin()
+        admin, deadline = self._admin(), self._start_deadline()
         for topic in group_topics(self.config):
             admin.ensure_compacted_topic(topic, deadline)
 
+    def _start_deadline(self) -> Deadline:
+        return Deadline.after(self.config.start_deadline_ms / 1e3, time.monotonic)
+
     def _topics_in_words(self) -> str:
         """The group's topics, that of configurations with its id, which another one of its name does not have."""
-        deadline = Deadline.after(_CHECK_SECONDS, time.monotonic)
+        deadline = self._start_deadline()
         made = self._admin().topic_id(self.config.config_storage_topic, deadline)
         topics = (f"{each.setting}={each.name}" for each in group_topics(self.config))
         return f"{', '.join(topics)} (the id of the first one is {made})"

@@ -51,7 +51,8 @@ _Place = TypeVar("_Place", TopicPartition, GroupEntry)
 class GroupMember(NamedTuple):
     """A member of a group: what it calls itself, where it runs, as the broker sees it, and the id that the broker has given it.
 
-    *metadata* is what it said when it joined, and *assignment* what it was given, both empty while a rebalance goes on, and with the newer protocol.
+    *metadata* is what it said when it joined, and *assignment* what it was given, both empty while a rebalance goes on, and with the newer
+    protocol.
     """
 
     client_id: str

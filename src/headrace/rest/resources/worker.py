@@ -116,13 +116,16 @@ def _shown(found: LoggerLevel) -> object:
 
 
 _ACCEPTED: Final = 202
+# It answers from memory. One that is frozen still takes connections, and `headrace workers` waits ten seconds for the list.
+_LEADER_SECONDS: Final = 3.0
 
 
 class Workers:
     """Handlers of ``/admin/workers``, which Kafka Connect does not have; called in worker threads.
 
     Requests that another worker has to answer are sent on to its listeners. With *apart* they cannot be, as the workers have
-    ``admin.listeners`` for them, whose addresses no other worker knows: this worker then asks that one itself, and lists what the brokers know.
+    ``admin.listeners`` for them, whose addresses no other worker knows: this worker then asks that one itself, and lists what the brokers
+    know.
     """
 
     def __init__(self, herder: Herder, forwarding: Forwarding, *, apart: bool) -> None:
@@ -138,7 +141,7 @@ class Workers:
         except ElsewhereError as leader:
             if not self._apart:
                 try:
-                    return self._forwarding.answered(request, leader)
+                    return self._forwarding.answered(request, leader, seconds=_LEADER_SECONDS)
                 except ConflictError as error:
                     _log.warning("%s", error)
                     unreachable = leader.url
