@@ -168,7 +168,7 @@ def test_a_cluster_is_started_stopped_and_started_again(tmp_path: Path) -> None:
         done("status", *data, code=3)
 
         failed = started(*data, "--workers", "1", "--property", "headrace.slots=0", code=1)
-        assert f"(the broker); 'headrace cluster stop --data {folder}'" in failed.replace("''", "'")
+        assert f"(the broker); to end it: headrace cluster stop --data '{folder}'" in failed
 
         started(*data, "--workers", "1")
         workers = httpx.get(f"{first.url}/admin/workers", timeout=60).json()

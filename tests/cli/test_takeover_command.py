@@ -18,6 +18,7 @@ from headrace.cli.main import commands
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
+from headrace.worker.takeover import once
 from waiting import until
 
 pytestmark = pytest.mark.broker
@@ -101,6 +102,7 @@ def test_nothing_is_created(group: Group, bootstrap: str) -> None:
     assert 0 == told.return_value, told.output
     assert "There are no connectors." in told.output
     assert 4 == told.output.count("will be created")
+    assert "rights to write and to create were not tried" in told.output
     names = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=30).topics
     assert [] == [each for each in names if each.startswith(group.name)]
 
@@ -233,3 +235,14 @@ def test_members_are_in_the_way(group: Group) -> None:
         assert "Stop them first" in str(refused.exception)
     finally:
         consumer.close()
+
+
+def test_that_kafka_is_waited_for_is_told_once() -> None:
+    """A worker's log has it again and again, for who looks later."""
+    told = list[str]()
+    tell = once(told.append)
+
+    for each in ("a", "a", "b", "a"):
+        tell(each)
+
+    assert ["a", "b"] == told

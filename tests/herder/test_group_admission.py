@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.herder.group_admission import refusals
+from headrace.herder.group_admission import refusals, topics_in_words
 from headrace.herder.group_protocol import MemberMetadata, MemberNotes
 
 
@@ -46,3 +46,33 @@ def test_a_worker_with_other_topics_than_the_leader_is_refused() -> None:
     assert "It has other topics than the group's leader: theirs. The leader has ours" in str(
         refused["other"]
     )
+
+
+OURS = {"config.storage.topic": "c", "offset.storage.topic": "o", "status.storage.topic": "s"}
+
+
+def _refused(topics: dict[str, str], made: str) -> str:
+    leader = member(url="http://l/", topics=topics_in_words(OURS, "A"))
+    other = member(url="http://o/", topics=topics_in_words(topics, made))
+    return refusals({"leader": leader, "other": other}, "leader")["other"]
+
+
+def test_only_the_topics_that_differ_are_named() -> None:
+    """The id of the config topic says nothing where that is another one anyway."""
+    told = _refused({**OURS, "config.storage.topic": "d", "status.storage.topic": "t"}, "B")
+
+    assert (
+        "leader: config.storage.topic=d, status.storage.topic=t. The leader has "
+        "config.storage.topic=c, status.storage.topic=s. Give"
+    ) in told
+    assert "offset.storage.topic" not in told
+    assert "id" not in told.split()
+
+
+def test_a_topic_that_was_made_again_is_told_by_its_ids() -> None:
+    """All names are the same."""
+    told = _refused(OURS, "B")
+
+    assert "Its config.storage.topic=c is not the topic" in told
+    assert "the ids are B and A" in told
+    assert "Stop all workers" in told

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from concurrent.futures import Future
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from headrace.config.internal_topics import CONFIGS
 from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config
@@ -37,6 +39,20 @@ def test_a_compacted_topic_is_made_once(kafka_admin: KafkaAdmin, compacted_topic
 
     assert kafka_admin.ensure_compacted_topic(wanted, Deadline.after(10)) is False
     assert [0, 1, 2] == kafka_admin.partitions(compacted_topic, Deadline.after(10))
+
+
+def test_a_setting_that_the_broker_refuses_is_named_as_it_was_given(
+    kafka_admin: KafkaAdmin,
+) -> None:
+    """The broker knows only what follows the prefix, and the user has misspelt it."""
+    props = {"config.storage.topc": "b", "config.storage.max.message.bytes": "1000000"}
+    topic = CONFIGS.described(props, name=f"refused-{uuid4().hex}", partitions=1, replication=1)
+
+    with pytest.raises(TaskFailedError) as caught:
+        kafka_admin.ensure_compacted_topic(topic, Deadline.after(10))
+
+    assert "Unknown topic config name: topc" in str(caught.value)
+    assert str(caught.value).endswith("The worker's configuration sets config.storage.topc.")
 
 
 def test_a_topic_that_forgets_is_refused(kafka_admin: KafkaAdmin, new_topic: str) -> None:

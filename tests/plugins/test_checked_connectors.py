@@ -32,6 +32,18 @@ def test_producer_settings_without_effect_are_reported_once(
     assert "The value 'false' for the 'enable.idempotence' property will be ignored" in overruled
 
 
+def test_a_configuration_without_a_name_is_no_connector_without_a_name() -> None:
+    """A record of the config topic names it in its key, and its status says which it is."""
+    nameless = {key: value for key, value in CONNECTOR.items() if key != "name"}
+
+    with pytest.raises(ConfigError) as caught:
+        validated_connector(nameless, checked_worker(WORKER))
+
+    assert str(caught.value).startswith(
+        "The configuration of a connector, which does not name it, has 1 problem:\n  name: Missing required"
+    )
+
+
 def test_the_connector_of_an_unknown_key_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     """Of several connectors, somebody has to find the one with the misspelt key."""
     with caplog.at_level(logging.WARNING):

@@ -261,7 +261,7 @@ def _going_on(folder: Path) -> str:
     workers = [each.name for each in _every(folder) if each.is_running]
     going_on = ", ".join(["the broker", *workers])
     command = shlex.join(["headrace", "cluster", "stop", "--data", str(folder)])
-    return f"What runs goes on ({going_on}); '{command}' ends it."
+    return f"What runs goes on ({going_on}); to end it: {command}"
 
 
 def _described(folder: Path, broker: Broker) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -25,6 +26,8 @@ from headrace.worker.takeover import (
     settled,
 )
 
+_RIGHTS: Final = "Rights: configurations, offsets and states were read, and the group was described; rights to write and to create were not tried."
+
 
 @click.command()
 @click.argument("worker_config", type=click.Path(path_type=Path))
@@ -40,7 +43,7 @@ def takeover(worker_config: Path, *, check: bool, settle: bool, as_json: bool) -
 
     WORKER_CONFIG is that of Kafka Connect's distributed workers. The group's connectors, their states and committed offsets are
     shown, what would keep one of them from running, the group's members, and its topics. With --check nothing is written, created
-    or joined.
+    or joined, so that rights to do so are not checked.
 
     --settle is for the way back. A Java worker without exactly-once takes the newest record of an offset, even if its transaction was
     aborted, and finds no key whose fields are in another order than its own. Such offsets are written again, and what was found
@@ -84,6 +87,7 @@ def _lines(found: Takeover) -> Iterator[str]:
         [_topic_row(each) for each in found.topics],
     )
     yield from (one_line(each.problem) for each in found.topics if each.problem)
+    yield _RIGHTS
     yield ""
     if not found.connectors:
         yield "There are no connectors."

@@ -41,6 +41,7 @@ class InternalTopic:
                 for key, value in under(props, self.prefix).items()
                 if key not in (_TOPIC, _PARTITIONS, _REPLICATION, _CLEANUP_POLICY)
             },
+            prefix=self.prefix,
             is_single=self.is_single,
         )
 

@@ -11,10 +11,17 @@ _URL_IS_TAKEN: Final = (
     "Another worker of it is at {}, too, so that requests for one would reach the other: give each worker its own "
     "rest.advertised.host.name and rest.advertised.port, or listeners."
 )
-_OTHER_TOPICS: Final = (
-    "It has other topics than the group's leader: {}. The leader has {}. Give all workers of a group the same topics; if one was deleted "
-    "and made again, stop all workers before they are started with it."
+_OTHER_TOPICS: Final = "It has other topics than the group's leader: {}. The leader has {}. Give all workers of a group the same topics."
+_MADE_AGAIN: Final = (
+    "Its {} is not the topic that the group's leader has read: the ids are {} and {}, so the topic was deleted and made again. Stop all workers "
+    "of the group before they are started with it."
 )
+_ID: Final = " (the id of the first one is "
+
+
+def topics_in_words(topics: Mapping[str, str], made: str) -> str:
+    """A group's *topics* by their settings, of which the first one has the id *made*, as a member says it to the leader."""
+    return f"{', '.join(f'{key}={name}' for key, name in topics.items())}{_ID}{made})"
 
 
 def refusals(said: Mapping[str, MemberMetadata], leader: str) -> dict[str, str]:
@@ -31,7 +38,7 @@ def refusals(said: Mapping[str, MemberMetadata], leader: str) -> dict[str, str]:
         if first[one.url] != each:
             refused[each] = _URL_IS_TAKEN.format(one.url)
         elif topics and _topics(one) not in ("", topics):
-            refused[each] = _OTHER_TOPICS.format(_topics(one), topics)
+            refused[each] = _difference(_topics(one), topics)
     return refused
 
 
@@ -41,3 +48,19 @@ def _is_new(said: MemberMetadata) -> bool:
 
 def _topics(said: MemberMetadata) -> str:
     return "" if said.notes is None else said.notes.topics
+
+
+def _difference(words: str, leaders: str) -> str:
+    (mine, my_id), (theirs, their_id) = _parts(words), _parts(leaders)
+    if mine == theirs:
+        return _MADE_AGAIN.format(mine[0], my_id, their_id)
+    only_mine = [each for each in mine if each not in theirs]
+    only_theirs = [each for each in theirs if each not in mine]
+    return _OTHER_TOPICS.format(
+        ", ".join(only_mine) or "none of these", ", ".join(only_theirs) or "none of these"
+    )
+
+
+def _parts(words: str) -> tuple[list[str], str]:
+    topics, _, made = words.partition(_ID)
+    return topics.split(", "), made.removesuffix(")")

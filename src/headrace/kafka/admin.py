@@ -47,7 +47,8 @@ UNREACHABLE: Final = (
 class CompactedTopic:
     """A topic for state, as Kafka Connect makes it. -1 leaves a number to the broker.
 
-    *settings* are further ones for its creation; it is compacted whatever they say. With *is_single* a topic that exists must
+    *settings* are further ones for its creation; it is compacted whatever they say. The user has given them with *prefix*
+    before their names. With *is_single* a topic that exists must
     have one partition, too. *setting* is the key under which the user named the topic, in the configuration of *whose*, and
     *keeps* says what it stores: they are for the error about a topic that is not as it has to be.
     """
@@ -59,6 +60,7 @@ class CompactedTopic:
     keeps: str = "source connector offsets"
     whose: Literal["worker", "connector"] = "worker"
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    prefix: str = "offset.storage."
     is_single: bool = False
 
 
@@ -177,7 +179,15 @@ class KafkaAdmin:
             topic.replication,
             config={**topic.settings, _CLEANUP_POLICY: "compact"},
         )
-        created = self._create(new, deadline)
+        try:
+            created = self._create(new, deadline)
+        except TaskFailedError as error:
+            named = [f"{topic.prefix}{key}" for key in topic.settings if key in str(error)]
+            if not named:
+                raise
+            raise TaskFailedError(
+                f"{error} The {topic.whose}'s configuration sets {', '.join(named)}."
+            ) from error
         if not created:
             self.check_compacted_topic(topic, deadline)
         return created

@@ -531,4 +531,8 @@ def _unknown(
 
 
 def _where(props: Mapping[str, object]) -> str:
-    return f"The configuration of connector {props.get('name', '(without a name)')}"
+    # Elsewhere the connector may well have a name: a record of the config topic has it in its key, too.
+    named = (
+        f"connector {props['name']}" if "name" in props else "a connector, which does not name it,"
+    )
+    return f"The configuration of {named}"

@@ -17,6 +17,7 @@ from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
 from headrace.herder.errors import ForbiddenError, ServerError
 from headrace.herder.group import GroupSettings
+from headrace.herder.group_admission import topics_in_words
 from headrace.herder.group_protocol import ProtocolVersion
 from headrace.herder.internal_requests import InternalRequest
 from headrace.herder.request_signing import Peers, RequestSigning
@@ -398,8 +399,8 @@ class _Worker:
         """The group's topics, that of configurations with its id, which another one of its name does not have."""
         deadline = self._start_deadline()
         made = self._admin().topic_id(self.config.config_storage_topic, deadline)
-        topics = (f"{each.setting}={each.name}" for each in group_topics(self.config))
-        return f"{', '.join(topics)} (the id of the first one is {made})"
+        topics = {each.setting: each.name for each in group_topics(self.config)}
+        return topics_in_words(topics, str(made))
 
     def _check_topics(self) -> None:
         """Raise ``ConfigError`` when one of the topics has been changed so that it loses data."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -26,6 +27,8 @@ from headrace.storage.status_topic import StatusTopic
 from headrace.storage.topic_records import UnreadableRecordError
 from headrace.worker.distributed import group_topics
 from headrace.worker.services import kafka_offsets, reach_kafka
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +119,21 @@ def settled(config: DistributedConfig, found: Takeover) -> int:
     return count
 
 
+def once(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """*tell*, which is called with each sentence only once: a command's output has all of them in view."""
+    told = set[str]()
+
+    def tell_new(sentence: str) -> None:
+        if sentence not in told:
+            told.add(sentence)
+            tell(sentence)
+
+    return tell_new
+
+
 def found_takeover(config: DistributedConfig) -> Takeover:
     """Look at the group of *config*; raises ``ConnectError`` when Kafka does not answer in time."""
-    reach_kafka(config)
+    reach_kafka(config, once(_log.warning))
     deadline = Deadline.after(config.start_deadline_ms / 1e3, time.monotonic)
     looking = _Looking(config, deadline)
     topics = [looking.topic(each) for each in group_topics(config)]
