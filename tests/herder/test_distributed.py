@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import uuid4
@@ -19,7 +19,7 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.herder.answers import Health, TargetState
 from headrace.herder.coordination import HerderParts
 from headrace.herder.distributed import Distributed
-from headrace.herder.errors import ElsewhereError, NotFoundError, ServerError
+from headrace.herder.errors import ConflictError, ElsewhereError, NotFoundError, ServerError
 from headrace.herder.group import GroupSettings
 from headrace.herder.group_protocol import (
     Assignment,
@@ -251,10 +251,6 @@ def test_connectors_are_divided_and_taken_over(group: Group) -> None:
     until(lambda: len(first.runs() + second.runs()) == 2 and second.runs() != [])
 
     assert ["c", "d", "e"] == list(second.herder.connectors())
-    # What the brokers tell while the leader does not answer.
-    until(lambda: first.herder.workers() == second.herder.known_workers())
-    states = [each.state for each in second.herder.known_workers(unreachable="http://a/")]
-    assert ["UNREACHABLE", "ACTIVE"] == states
     with pytest.raises(ElsewhereError, match="Only the leader of the group") as refused:
         second.herder.pause("c")
     assert "http://a/" == refused.value.url
@@ -275,6 +271,25 @@ def test_connectors_are_divided_and_taken_over(group: Group) -> None:
     until(lambda: second.stage.states("d").get(None) == "PAUSED")
     second.herder.stop("c")
     until(lambda: second.stage.states() == {None: "STOPPED"})
+
+
+def test_the_brokers_tell_what_the_leader_would(group: Group) -> None:
+    """Which a follower says while the leader does not answer, and of that one that it does not."""
+    first = group.worker("a")
+    until(lambda: first.herder.is_open)
+    first.herder.create(request())
+    second = group.worker("b")
+    until(lambda: second.herder.is_open)
+
+    def is_told() -> bool:
+        # Not while the work is being divided.
+        with suppress(ConflictError):
+            return first.herder.workers() == second.herder.known_workers()
+        return False
+
+    until(is_told)
+    states = [each.state for each in second.herder.known_workers(unreachable="http://a/")]
+    assert ["UNREACHABLE", "ACTIVE"] == states
 
 
 def test_a_configuration_that_is_put_again_restarts_its_connector(group: Group) -> None:

@@ -102,6 +102,7 @@ def test_a_wait_of_all_connectors_is_reported_once(logged_lines: Lines):
     """For one of them, and again when that one has gone on, or has ended."""
     log_event = EventLog()
     waits = [Waiting(connector=name, reason="no group", is_shared=True) for name in "abc"]
+    log_event(Replanned(connector="a", reason="no group", is_shared=True))
     other = Waiting(connector="b", reason="no broker")
 
     def told(*given: Event) -> int:
@@ -110,6 +111,7 @@ def test_a_wait_of_all_connectors_is_reported_once(logged_lines: Lines):
             log_event(each)
         return len([line for line in logged_lines()[before:] if "no group" in line])
 
+    assert [] == logged_lines()
     assert 1 == told(*waits, *waits, other, ConnectorIdle(connector="b"), waits[1])
     assert 1 == told(ConnectorIdle(connector="a"), waits[1], waits[0], waits[2])
     assert 1 == told(ConnectorStopped(connector="b"), waits[2], waits[0])

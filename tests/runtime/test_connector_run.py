@@ -33,7 +33,7 @@ from headrace.observe.events import (
 )
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.engine import Capacity, OtherVersionError
-from headrace.runtime.services import RunSpec, Timing
+from headrace.runtime.services import MembershipError, RunSpec, Timing
 from headrace.storage.protocols import TaskCount
 from headrace.task.channel import ChannelClient
 from headrace.task.connector_spec import BoundaryKind
@@ -467,6 +467,33 @@ def test_a_slot_may_go_on_to_the_end_of_its_connectors_transaction(
     assert run.join(20.0)
     assert given_up == [each.reason for each in desk.heard(Replanned)]
     other.join(10.0)
+
+
+def test_a_lost_membership_is_what_all_connectors_of_the_worker_wait_for(desks: list[Desk]) -> None:
+    """Of a micro-batch that was open, and of the rounds that follow."""
+    is_lost = threading.Event()
+
+    def plays(_ticket: SlotTicket, _: int) -> SlotReport:
+        is_lost.set()
+        until(lambda: bool(desk.heard(Replanned)))
+        return SlotReport(outcome=Outcome.IDLE)
+
+    def require_membership() -> None:
+        if is_lost.is_set():
+            raise MembershipError("It does not hold.")
+
+    desk = Desk(plays, work_for(1), timing=Timing(idle_poll=0.01, grace=0.1), once=False)
+    desks.append(desk)
+    puppet("c", Puppet(plan=desk.plan))
+    services = replace(desk.services(), require_membership=require_membership)
+    run = ConnectorRun(SPEC, services, watcher=NoRunWatcher())
+    run.start()
+    until(lambda: Waiting(connector="c", reason="It does not hold.", is_shared=True) in desk.events)
+    run.ask_to_stop()
+
+    assert run.join(20.0)
+    replanned = Replanned(connector="c", reason="It does not hold.", is_shared=True)
+    assert [replanned] == desk.heard(Replanned)
 
 
 def test_a_stop_does_not_wait_for_slots_that_have_not_started(desks: list[Desk]) -> None:

@@ -137,8 +137,8 @@ class EventLog:
         if isinstance(event, _ENDS_SHARED):
             self._end_shared(event.connector)
         if isinstance(event, events.Waiting | events.Replanned):
-            is_others = self._is_told_of_another(event)
-            if is_others or not self._interruptions_of(event.connector).is_told(event):
+            is_known = self._is_told_otherwise(event)
+            if is_known or not self._interruptions_of(event.connector).is_told(event):
                 return
         elif isinstance(event, events.Queued):
             if self._takes_turns:
@@ -151,9 +151,12 @@ class EventLog:
                 return
         self._write(self._reasons.shortened(event))
 
-    def _is_told_of_another(self, event: events.Waiting | events.Replanned) -> bool:
-        if not (isinstance(event, events.Waiting) and event.is_shared):
+    def _is_told_otherwise(self, event: events.Waiting | events.Replanned) -> bool:
+        """By the wait of another connector, or by the one that follows."""
+        if not event.is_shared:
             return False
+        if isinstance(event, events.Replanned):
+            return True
         return self._shared.setdefault(event.reason, event.connector) != event.connector
 
     def _end_shared(self, connector: str) -> None:

@@ -218,10 +218,11 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replanned:
-    """A micro-batch was abandoned; work that it had not committed is planned again."""
+    """A micro-batch was abandoned; work that it had not committed is planned again. *is_shared* as in :class:`Waiting`, which follows then."""
 
     connector: str
     reason: str
+    is_shared: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from headrace.runtime.batch_progress import BatchProgress, SourceWaits
 from headrace.runtime.engine import OtherVersionError
 from headrace.runtime.micro_batch import BatchResult, MicroBatch, SlotState
 from headrace.runtime.run_context import RunContext
+from headrace.runtime.services import MembershipError
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.slot_report import Outcome, SlotReport
 from headrace.task.slot_work import EndReason, SlotTicket, SlotWork
@@ -107,6 +108,7 @@ class BatchRun:
         self._asked: EndReason | None = None
         self._asked_at: float | None = None
         self._lost_because: RetriableError | None = None
+        self._lost_membership = False
         self._failures = failures
         self._engine_thread: threading.Thread | None = None
 
@@ -175,6 +177,7 @@ class BatchRun:
                 self._ownership.prove_if_due()
             except (ConnectorFencedError, RetriableError) as error:
                 # The next round raises it, after the tokens are withdrawn.
+                self._lost_membership = isinstance(error, MembershipError)
                 return str(error)
             self._ask_to_end_if_due()
             self._batch.wait(_LOOK_SECONDS)
@@ -285,6 +288,7 @@ class BatchRun:
             reports=reports,
             clean=all(each.clean for each in reports),
             lost=lost,
+            lost_membership=self._lost_membership,
             committed_records=self._batch.total("committed_records"),
             dead_lettered=self._batch.total("dead_lettered"),
             skipped=self._batch.total("skipped"),
@@ -381,7 +385,8 @@ class BatchSupervisor:
             self._run_context.backoff.reset()
         reason = result.wants_new_plan()
         if reason and not self._run_context.is_ending():
-            self._emit(Replanned(connector=self._name, reason=reason))
+            is_shared = result.lost_membership
+            self._emit(Replanned(connector=self._name, reason=reason, is_shared=is_shared))
             self._run_context.backoff.pause()
 
     def _fail(self, failed: Sequence[tuple[int, SlotReport]]) -> None:

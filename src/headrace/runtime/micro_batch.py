@@ -389,7 +389,10 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """How a micro-batch ended. *clean* says that none of its slots can have left a transaction open."""
+    """How a micro-batch ended. *clean* says that none of its slots can have left a transaction open.
+
+    *lost* is why it was given up; with *lost_membership*, all of the worker's are.
+    """
 
     reports: Sequence[SlotReport]
     clean: bool
@@ -398,6 +401,7 @@ class BatchResult:
     dead_lettered: int = 0
     skipped: int = 0
     quarantined: int = 0
+    lost_membership: bool = False
 
     def failed(self) -> list[tuple[int, SlotReport]]:
         """The tasks that failed, with their reports; those that failed for one source partition are not among them."""
