@@ -78,7 +78,7 @@ class Storage:
         """Note it."""
         self.asked.append("take_lead")
 
-    def refresh(self) -> None:
+    def refresh(self, seconds: float | None = None) -> None:
         """Note it."""
         self.asked.append("refresh")
 
@@ -92,9 +92,9 @@ class Storage:
         """The test writes none."""
 
     @property
-    def config_descriptor(self) -> int | None:
+    def descriptors(self) -> Sequence[int]:
         """There is no connection."""
-        return None
+        return ()
 
     def is_fenced(self, connector: str) -> bool:
         """As the test says."""

@@ -22,10 +22,10 @@ def wakeup() -> Iterator[Wakeup]:
         yield made
 
 
-def waited(wakeup: Wakeup, seconds: float, source: int | None = None) -> float:
+def waited(wakeup: Wakeup, seconds: float, *sources: int) -> float:
     """How long it waits, in seconds."""
     began = time.monotonic()
-    wakeup.wait(seconds, source)
+    wakeup.wait(seconds, sources)
     return time.monotonic() - began
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
@@ -335,7 +336,14 @@ def test_who_takes_the_lead_ends_what_the_one_before_has_begun(
         dying.send_offsets(names.configs, [connector_entry("c", {"a": "1"})])
         dying.flush()
         next_one = open_storage()
-        next_one.take_lead()
+        with pytest.raises(RetriableError, match="not reached in time"):
+            next_one.refresh(0.2)
+        with ThreadPoolExecutor(1) as reading:
+            # A run, say, which reads how many tasks the connector has.
+            waits = reading.submit(next_one.refresh)
+            until(waits.running)
+            next_one.take_lead()
+            waits.result()
         next_one.refresh()
 
         assert {} == next_one.configs.connectors()

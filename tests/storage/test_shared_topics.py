@@ -16,13 +16,12 @@ from headrace.storage.kafka import SharedTopics
 SECONDS = 0.3
 CALLS: list[Callable[[SharedTopics], None]] = [
     lambda topics: topics.refresh(),
-    lambda topics: topics.take_writing(),
     lambda topics: topics.write(("t", [(b"k", b"v")])),
     lambda topics: topics.change(list),
 ]
 
 
-@pytest.mark.parametrize("call", CALLS, ids=["refresh", "take_writing", "write", "change"])
+@pytest.mark.parametrize("call", CALLS, ids=["refresh", "write", "change"])
 def test_no_call_waits_longer_for_another_thread_than_it_may_take(
     call: Callable[[SharedTopics], None],
 ) -> None:

@@ -770,9 +770,10 @@ class Distributed:
         try:
             storage.take_arrived()
             if self._clock() >= self._due.refresh and self.holds():
-                # A consumer may wait for ever after its broker was frozen, and is replaced then.
+                # What is only followed tells neither that a topic is gone nor that a connection is dead.
                 self._due.refresh = self._clock() + _REFRESH_SECONDS
-                storage.refresh()
+                # A leader that was killed may have left a transaction open, which ends when another one leads: by this thread.
+                storage.refresh(_LOOK_SECONDS)
         except RetriableError:
             raise
         except ConnectError as error:
@@ -864,8 +865,8 @@ class Distributed:
             raise
 
     def _rest(self, seconds: float) -> None:
-        """Wait until this thread is woken, or a record of the config topic has arrived; for at most *seconds*."""
-        self._woken.wait(seconds, self._storage().config_descriptor)
+        """Wait until this thread is woken, or a record of the group's topics has arrived; for at most *seconds*."""
+        self._woken.wait(seconds, self._storage().descriptors)
 
     def _until_due(self) -> float:
         """In how many seconds this thread looks again, if nothing happens."""

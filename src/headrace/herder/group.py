@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -23,8 +23,8 @@ class GroupStorage(Protocol):
         """Keep an earlier leader from writing, also one that has begun to; raises :class:`~headrace.connect.errors.RetriableError`."""
         ...
 
-    def refresh(self) -> None:
-        """See everything committed before this call; raises ``RetriableError``."""
+    def refresh(self, seconds: float | None = None) -> None:
+        """See everything committed before this call, which gives up after *seconds* if they are given; raises ``RetriableError``."""
         ...
 
     def take_arrived(self) -> None:
@@ -36,8 +36,8 @@ class GroupStorage(Protocol):
         ...
 
     @property
-    def config_descriptor(self) -> int | None:
-        """A file descriptor that is readable when records of the config topic have arrived; ``None`` while nothing is connected."""
+    def descriptors(self) -> Collection[int]:
+        """File descriptors that are readable when records have arrived; none while nothing is connected."""
         ...
 
     def flush(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Final
 
@@ -28,20 +29,21 @@ class Wakeup:
             with suppress(OSError):
                 self._sockets[1].send(b"\0")
 
-    def wait(self, seconds: float, source: int | None = None) -> None:
-        """Return when it is woken, the file descriptor *source* is readable, or after *seconds*."""
+    def wait(self, seconds: float, sources: Collection[int] = ()) -> None:
+        """Return when it is woken, one of the file descriptors *sources* is readable, or after *seconds*."""
         if self._sockets is None:
             self._sockets = socket.socketpair()
             for each in self._sockets:
                 each.settimeout(0)
+        own = self._sockets[0].fileno()
         poll = select.poll()
-        poll.register(self._sockets[0], select.POLLIN)
-        if source is not None:
-            poll.register(source, select.POLLIN)
+        for each in (own, *sources):
+            poll.register(each, select.POLLIN)
         # Who has woken it before there were sockets has only said so.
         found = poll.poll(0 if self._is_set else max(0.0, seconds) * 1e3)
-        if source is not None and any(each == source for each, _ in found):
-            poll.unregister(source)
+        if found and all(each != own for each, _ in found):
+            for each in sources:
+                poll.unregister(each)
             poll.poll(_TOGETHER_MS)
         self.clear()
 

@@ -39,6 +39,7 @@ class TopicWriter:
         self._deadline = Deadline.after(0, clock)
         # Held while a producer is made: of two with one transactional id, the second fences the first.
         self._making = threading.Lock()
+        self._is_overtaken = False
         self._sender: Sender | None = None
         self._sending: Callable[[], Sender] = lambda: make_sender(
             producer,
@@ -69,17 +70,21 @@ class TopicWriter:
     def take_over(self, deadline: Deadline) -> None:
         """With a transactional id, fence earlier producers, whose open transactions end; later writes use another producer.
 
-        That takes some milliseconds, where the making of a producer takes half a second: see :meth:`open`. Raises as :meth:`write`.
+        Any thread may call. That takes some milliseconds, where the making of a producer takes half a second: see :meth:`open`. Raises as
+        :meth:`write`.
         """
-        self.close()
         if self._producer.transactional_id is not None:
             with closing(TransactionCoordinator(self._producer)) as coordinator:
                 coordinator.take(self._producer.transactional_id, deadline)
+            # By its owner, which may be using it.
+            self._is_overtaken = True
 
     def open(self, deadline: Deadline) -> None:
-        """Make the producer now, unless it is there, so that no write has to wait for it; any thread may call. Raises as :meth:`write`."""
-        self._deadline = deadline
-        self._opened()
+        """Make the producer now, unless there is one, so that no write has to wait for it; any thread may call. Raises as :meth:`write`."""
+        with self._making:
+            if self._sender is None:
+                self._deadline = deadline
+                self._sender = self._opened()
 
     def close(self) -> None:
         """Release the producer; a later ``write`` makes another one."""
@@ -89,23 +94,31 @@ class TopicWriter:
                 self._sender = None
 
     def _write(self, parts: Sequence[TopicRecords]) -> None:
-        sender = self._opened()
+        sender = self._current()
         sender.begin()
         for topic, entries in parts:
             sender.send_offsets(topic, entries)
         sender.commit()
 
-    def _opened(self) -> Sender:
+    def _current(self) -> Sender:
         with self._making:
+            overtaken, self._is_overtaken = self._is_overtaken, False
+            if overtaken and self._sender is not None:
+                self._sender.close()
+                self._sender = None
             if self._sender is None:
-                sender = self._sending()
-                try:
-                    sender.open()
-                except BaseException:
-                    sender.close()
-                    raise
-                self._sender = sender
+                self._sender = self._opened()
             return self._sender
+
+    def _opened(self) -> Sender:
+        self._is_overtaken = False
+        sender = self._sending()
+        try:
+            sender.open()
+        except BaseException:
+            sender.close()
+            raise
+        return sender
 
     def _give_up_late(self, doing: str) -> None:
         """Called by the sender about once a second while it waits."""

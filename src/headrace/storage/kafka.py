@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -108,15 +108,17 @@ class SharedTopics:
 
         self._logs.append(CompactedLog(topic, client, on_record=take))
 
-    def refresh(self) -> None:
-        """See everything committed before this call."""
-        with self._alone() as deadline:
+    def refresh(self, seconds: float | None = None) -> None:
+        """See everything committed before this call, which gives up after *seconds* if they are given."""
+        with self._alone(seconds) as deadline:
             self._read(deadline)
 
     def take_writing(self) -> None:
-        """Fence earlier producers with the transactional id, if there is one: what they have not committed by then never counts."""
-        with self._alone() as deadline:
-            self._writer.take_over(deadline)
+        """Fence earlier producers with the transactional id, if there is one: what they have not committed by then never counts.
+
+        Who reads may be waiting for the end of a transaction that only this ends, so that it is not waited for here.
+        """
+        self._writer.take_over(Deadline.after(self._seconds, self._clock))
 
     def open_writer(self) -> None:
         """Make the producer now, so that no write has to wait for it, while others read; whoever may not write makes none."""
@@ -137,9 +139,9 @@ class SharedTopics:
         return self._logs[0].position(0)
 
     @property
-    def descriptor(self) -> int | None:
-        """A file descriptor that is readable when there is something of the first followed topic to be taken."""
-        return self._logs[0].descriptor
+    def descriptors(self) -> Iterator[int]:
+        """File descriptors that are readable when something has arrived."""
+        return (found for each in self._logs if (found := each.descriptor) is not None)
 
     def write(self, *parts: TopicRecords) -> None:
         """Write *parts*, whatever others wrote; without a transaction, in their order."""
@@ -163,9 +165,10 @@ class SharedTopics:
                 each.close()
 
     @contextmanager
-    def _alone(self) -> Generator[Deadline]:
-        deadline = Deadline.after(self._seconds, self._clock)
-        if not self._lock.acquire(timeout=self._seconds):
+    def _alone(self, seconds: float | None = None) -> Generator[Deadline]:
+        seconds = self._seconds if seconds is None else seconds
+        deadline = Deadline.after(seconds, self._clock)
+        if not self._lock.acquire(timeout=seconds):
             raise RetriableError(
                 f"Earlier reads and writes of {self._what} did not end in time. The broker is slow or unreachable."
             )
@@ -265,10 +268,10 @@ class KafkaStorage:
         except ConnectError as error:
             _LOG.debug("The first write makes its own producer: %s", error)
 
-    def refresh(self) -> None:
-        """See everything committed before this call."""
+    def refresh(self, seconds: float | None = None) -> None:
+        """See everything committed before this call; *seconds*, if they are given, bound the reading of each producer's topics."""
         for each in self._shared:
-            each.refresh()
+            each.refresh(seconds)
 
     def take_arrived(self) -> None:
         """See what has arrived by now, without waiting; called by the one who follows the topics, when something has, or each second."""
@@ -280,9 +283,9 @@ class KafkaStorage:
         self._on_config = on_record
 
     @property
-    def config_descriptor(self) -> int | None:
-        """A file descriptor that is readable when records of the config topic have arrived, until connections are replaced."""
-        return self._led.descriptor
+    def descriptors(self) -> Collection[int]:
+        """File descriptors that are readable when records have arrived, until connections are replaced."""
+        return [found for each in self._shared for found in each.descriptors]
 
     def _apply_config(self, key: bytes | None, value: bytes | None) -> None:
         try:
