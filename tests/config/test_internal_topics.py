@@ -48,6 +48,7 @@ def test_other_settings_with_the_prefix_are_the_topic_s(
         replication=2,
         setting=f"{kind.prefix}topic",
         keeps=keeps,
+        prefix=kind.prefix,
         settings=settings,
         is_single=kind is CONFIGS,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.config.distributed_config import DistributedConfig
 from headrace.config.rules import worker_problems
 from headrace.config.state_file import state_path
 from headrace.config.worker_config import WorkerConfig, worker_warnings
@@ -88,6 +89,22 @@ def test_what_only_a_group_has_is_refused_with_the_command_that_takes_it(key: st
     assert "'headrace worker'" in told
     assert "not supported" not in told
     assert "default" not in told
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        each.name
+        for each in DistributedConfig.settings()
+        if each.name.startswith("headrace.")
+        and each.name not in {one.name for one in WorkerConfig.settings()}
+    ],
+)
+def test_what_only_headraces_groups_have_has_no_effect_on_a_single_worker(key: str):
+    """It is no misspelt key, and its command is named."""
+    [warning] = worker_warnings({**_LEAST, key: "1"})
+    assert warning.startswith(f"{key} has no effect here: it is for the workers of a group")
+    assert "'headrace worker'" in warning
 
 
 def test_what_no_worker_has_is_not_attributed_to_a_group():

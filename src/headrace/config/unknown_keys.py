@@ -47,7 +47,11 @@ WORKER_DEFAULTS: Final[Mapping[str, str | None]] = {
 DISTRIBUTED_TOPICS: Final = ("config.storage.topic", "status.storage.topic")
 """Keys that every distributed worker has, and no other worker."""
 
+GROUP_PREFIXES: Final = ("headrace.changes.", "headrace.group.", "headrace.relinquish.")
+"""Prefixes of headrace's own keys that have a meaning only for the workers of a group."""
+
 DISTRIBUTED_PREFIXES: Final = (
+    *GROUP_PREFIXES,
     "config.storage.",
     "connect.protocol",
     "heartbeat.interval.ms",

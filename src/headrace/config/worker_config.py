@@ -15,6 +15,7 @@ from headrace.config.spark_cores import (
 )
 from headrace.config.unknown_keys import (
     DISTRIBUTED_TOPICS,
+    GROUP_PREFIXES,
     REST_KEYS,
     REST_PREFIXES,
     WORKER_DEFAULTS,
@@ -467,9 +468,10 @@ def worker_warnings(
 ) -> tuple[str, ...]:
     """Sentences about keys that have no effect for a worker of that *kind*, such as misspelt ones."""
     known = _known(kind)
-    unknown = (
-        key for key in props if key not in known and not key.startswith((*_PASSED_ON, *_IGNORED))
-    )
+    is_distributed = _is_distributed(kind)
+    of_others = () if is_distributed else GROUP_PREFIXES
+    apart = (*_PASSED_ON, *_IGNORED, *of_others)
+    unknown = (key for key in props if key not in known and not key.startswith(apart))
     ignored = (
         f"{key} is ignored: internal records are always JSON without schemas."
         for key in _IGNORED
@@ -478,7 +480,7 @@ def worker_warnings(
     return (
         *unknown_key_warnings(unknown, known),
         *ignored,
-        *(_alone_warnings(props) if _is_distributed(kind) else ()),
+        *(_alone_warnings(props) if is_distributed else _group_warnings(props)),
         *_delivery_warnings(props),
     )
 
@@ -505,6 +507,12 @@ def _known(kind: type[WorkerConfig] = WorkerConfig) -> frozenset[str]:
 
 def _is_distributed(kind: type[WorkerConfig]) -> bool:
     return frozenset(each.name for each in kind.settings()) >= _DISTRIBUTED
+
+
+def _group_warnings(props: Mapping[str, str]) -> Iterator[str]:
+    for key in props:
+        if key.startswith(GROUP_PREFIXES):
+            yield f"{key} has no effect here: it is for the workers of a group, which 'headrace worker' starts."
 
 
 def _alone_warnings(props: Mapping[str, str]) -> Iterator[str]:
