@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 
+from doubles.cut_connections import side
 from doubles.process_engine import ProcessEngine
 from doubles.puppets import (
     PLANNED,
@@ -31,6 +33,8 @@ from waiting import until
 
 pytestmark = pytest.mark.broker
 
+# More than the five seconds of the usual grace.
+_LATE_SECONDS = 6.0
 HOMES = {"file": {}, "topic": {"offset.storage.topic": "given"}}
 
 
@@ -65,6 +69,30 @@ def test_a_stop_stores_what_was_sent(life: Life) -> None:
         until(lambda: len(life.values(topic)) > before)
 
     found = life.values(topic)
+    assert numbers(len(found)) == found
+
+
+@pytest.mark.slow
+def test_a_stop_that_takes_long_stores_what_was_sent(life: Life, tmp_path: Path) -> None:
+    """Within its grace, as on a machine that does much else; nothing was stored before, and Kafka answers late."""
+    topic = f"{life.name}-0"
+    life.worker |= {
+        "offset.flush.interval.ms": "600000",
+        "task.shutdown.graceful.timeout.ms": "30000",
+    }
+    life.add(POLLED, endless(topic))
+    with side(tmp_path / "broker") as place:
+        life.bootstrap = place.bootstrap
+        with life.running():
+            until(lambda: len(life.values(topic)) > 100)
+            place.connections.stall()
+            late = threading.Timer(_LATE_SECONDS, place.connections.resume)
+            late.start()
+        late.join()
+        with life.running():
+            before = len(life.values(topic))
+            until(lambda: len(life.values(topic)) > before)
+        found = life.values(topic)
     assert numbers(len(found)) == found
 
 

@@ -150,6 +150,43 @@ def test_who_runs_a_connector_says_so_whatever_was_said_before(
     assert {None: RUNNING} == store.statuses("c")
 
 
+@pytest.mark.parametrize("state", ["STOPPED", "UNASSIGNED"])
+@pytest.mark.parametrize("task", [None, 0])
+def test_who_was_frozen_says_nothing_of_what_a_later_owner_has(
+    topics: WrittenTopics, state: str, task: int | None
+) -> None:
+    """It has read already what that one wrote, but not yet learned that the group has gone on, and sees the connector's new state first."""
+    found, generation = StatusTopic(), [3]
+    topics.follow("t", found.apply)
+    later = replace(ELSEWHERE, state="STOPPED", generation=4)
+    with closing(
+        KafkaStatusStore(
+            topics.shared(), "t", found, lambda: generation.pop() if generation else None
+        )
+    ) as store:
+        put(store, task, RUNNING)
+        topics.arrives("t", status_entry("c", task, later))
+        put(store, task, replace(RUNNING, state=state))
+        assert {task: later} == store.statuses("c")
+    assert [status_entry("c", task, RUNNING)] == topics.written
+
+
+def test_who_may_have_been_replaced_and_was_not_says_what_has_happened(
+    topics: WrittenTopics,
+) -> None:
+    """As after an outage of the brokers."""
+    found, generation = StatusTopic(), [3]
+    topics.follow("t", found.apply)
+    with closing(
+        KafkaStatusStore(
+            topics.shared(), "t", found, lambda: generation.pop() if generation else None
+        )
+    ) as store:
+        put(store, None, RUNNING)
+        put(store, None, replace(RUNNING, state="STOPPED"))
+        assert "STOPPED" == store.statuses("c")[None].state
+
+
 def test_an_end_that_waits_is_not_written_over_a_later_owners_start(
     store: KafkaStatusStore, topics: WrittenTopics
 ) -> None:

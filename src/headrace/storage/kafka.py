@@ -214,7 +214,8 @@ class KafkaStorage:
     What they answer is as of the last ``refresh`` or write. The leader's client is the producer of configurations and changes: with a
     transactional id each write of them is one transaction, and another producer with the same id fences this one (KIP-618);
     *may_lead* raises when this process may not write them now. The worker's client is that of statuses and active topics, without one, and
-    *generation*, if it is given, the group's, which is stored with each status. Each call gives up after *seconds*, with
+    *generation*, if it is given, the group's, which is stored with each status; ``None`` while the group may have gone on without this
+    worker. Each call gives up after *seconds*, with
     :class:`~headrace.connect.errors.RetriableError`. *now* gives seconds since 1970.
     """
 
@@ -224,7 +225,7 @@ class KafkaStorage:
         clients: StorageClients,
         *,
         may_lead: Callable[[], None] = lambda: None,
-        generation: Callable[[], int] | None = None,
+        generation: Callable[[], int | None] | None = None,
         seconds: float = WRITE_SECONDS,
         clock: Clock = time.monotonic,
         now: Clock = time.time,
@@ -508,7 +509,10 @@ class KafkaChangeStore:
 
 
 class _Put(NamedTuple):
-    """A status that waits to be written, or a removal, of the group's *generation*; *before* is what the topic was known to have then."""
+    """A status that waits to be written, or a removal, of the group's *generation*; *before* is what the topic was known to have then.
+
+    Nothing counts as known to a worker without which the group may have gone on: what it has read may be a later owner's.
+    """
 
     status: Status | None
     generation: int | None
@@ -533,7 +537,7 @@ class KafkaStatusStore:
     What is put is answered from then on, and written by a thread of this store's own, all that waits at once: a state must not keep those
     from their work whom it is about, nor end them when Kafka does not take it. Each status is stored with the group's *generation*, if
     that is given. What waits is given up when a later owner has written meanwhile, as in Kafka Connect: the group may have gone on
-    without this worker while Kafka did not take it.
+    without this worker while Kafka did not take it. So is what a worker puts that was frozen, and does not know yet what has become of it.
     """
 
     def __init__(
@@ -541,12 +545,13 @@ class KafkaStatusStore:
         shared: SharedTopics,
         topic: str,
         found: StatusTopic,
-        generation: Callable[[], int] | None,
+        generation: Callable[[], int | None] | None,
     ) -> None:
         self._found = found
         self._shared = shared
         self._topic = topic
         self._generation = generation
+        self._joined: int | None = None
         # The newest of each task, by connector.
         self._waiting: dict[str, _Waiting] = {}
         self._changed = threading.Condition()
@@ -557,11 +562,11 @@ class KafkaStatusStore:
 
     def put(self, connector: str, task: int | None, status: Status) -> None:
         """Store a status. What ends here leaves alone what a later owner has written, as in Kafka Connect."""
-        generation = self._generation and self._generation()
-        own = status if generation is None else replace(status, generation=generation)
+        is_member = self._is_member()
+        own = status if self._joined is None else replace(status, generation=self._joined)
         with self._changed:
             if may_replace(own, self._known(connector).get(task)):
-                self._wait_with(connector, {task: own}, generation)
+                self._wait_with(connector, {task: own}, is_member=is_member)
 
     def statuses(self, connector: str) -> Mapping[int | None, Status]:
         """The connector's own status under ``None``, and those of its tasks."""
@@ -576,14 +581,14 @@ class KafkaStatusStore:
 
     def forget(self, connector: str, *, from_task: int | None = None) -> None:
         """Remove all statuses of *connector*, or those of its tasks from number *from_task* on."""
+        is_member = self._is_member()
         with self._changed:
             tasks = (
                 task
                 for task in self._known(connector)
                 if from_task is None or (task is not None and task >= from_task)
             )
-            generation = self._generation and self._generation()
-            self._wait_with(connector, dict.fromkeys(tasks), generation)
+            self._wait_with(connector, dict.fromkeys(tasks), is_member=is_member)
 
     def flush(self, seconds: float) -> bool:
         """Wait until all is written, for at most *seconds*; returns whether it is."""
@@ -609,12 +614,22 @@ class KafkaStatusStore:
         }
         return {task: status for task, status in {**found, **put}.items() if status is not None}
 
+    def _is_member(self) -> bool:
+        """Whether the group cannot have gone on without this worker; which generation that is, is noted."""
+        if self._generation is None:
+            return True
+        generation = self._generation()
+        if generation is None:
+            return False
+        self._joined = generation
+        return True
+
     def _wait_with(
-        self, connector: str, statuses: Mapping[int | None, Status | None], generation: int | None
+        self, connector: str, statuses: Mapping[int | None, Status | None], *, is_member: bool
     ) -> None:
-        found = self._found.statuses(connector)
+        found = self._found.statuses(connector) if is_member else {}
         for task, status in statuses.items():
-            put = _Put(status, generation, found.get(task))
+            put = _Put(status, self._joined, found.get(task))
             self._waiting.setdefault(connector, {})[task] = put
         self._changed.notify_all()
         if self._thread is None and self._waiting:

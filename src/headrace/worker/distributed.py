@@ -339,7 +339,7 @@ class _Worker:
             ),
             self._clients(),
             may_lead=group.require_writer,
-            generation=lambda: group.generation,
+            generation=lambda: group.generation if group.holds() else None,
         )
         self.closing.later(storage.close)
         self._read(storage)
