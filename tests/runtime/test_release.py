@@ -10,7 +10,7 @@ import pytest
 from doubles.puppets import SOURCE, Puppet, puppet
 from doubles.run_watcher import NoRunWatcher
 from headrace.connect.connector import Plan
-from headrace.connect.task import Split
+from headrace.connect.task import Offsets, Split
 from headrace.observe.events import ConnectorFailed
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.storage.memory import MemoryStatusStore
@@ -58,6 +58,21 @@ def test_a_failure_after_which_nothing_is_open_fences_nothing(desks: list[Desk])
     desk.run()
 
     assert [FENCED] == desk.done
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_what_is_committed_is_written_again_behind_what_was_aborted(
+    desks: list[Desk], *, clean: bool
+) -> None:
+    """A worker of Kafka Connect may come next, and take an offset for the newest that was never committed."""
+    written: list[Offsets] = []
+    desk = Desk(lambda *_: replace(FAILED, clean=clean), lambda _: WORK)
+    desks.append(desk)
+    desk.offsets.put("c", {SOURCE: {"n": 7}})
+    desk.commit = lambda _, offsets: written.append(offsets)
+    desk.run()
+
+    assert ([] if clean else [{SOURCE: {"n": 7}}]) == written
 
 
 def test_a_fence_that_fails_hides_no_reason(desks: list[Desk]) -> None:

@@ -30,8 +30,8 @@ from headrace.herder.group_protocol import (
 )
 from headrace.herder.group_role import WorkerRole
 from headrace.herder.group_view import elsewhere, infos, members_in
+from headrace.herder.incomplete_connectors import IncompleteConnectors
 from headrace.herder.internal_requests import InternalRequest, SignedPeers, quiet_request
-from headrace.herder.parted_connectors import PartedConnectors
 from headrace.herder.services import KafkaServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.herder.wakeup import Wakeup
@@ -121,7 +121,7 @@ class Distributed:
         self._shown_idle: Mapping[str, str] = {}
         # Connectors as they were when they were last started or changed here, and their start numbers. Used by the herder's thread.
         self._seen: dict[str, tuple[StoredConnector, int]] = {}
-        self._parted = PartedConnectors(parts.local)
+        self._incomplete = IncompleteConnectors(parts.local)
         self._heard: Future[None] | None = None
         self._thread = threading.Thread(
             target=in_log_context(self._run), name="headrace-group", daemon=True
@@ -167,7 +167,7 @@ class Distributed:
     @property
     def problem(self) -> str | None:
         """What is wrong with the topics that the group shares, with its leader, or with this worker's membership."""
-        if self._role.follows_stranger and not self._settings.is_mixed:
+        if self._role.follows_java and not self._settings.is_mixed:
             return (
                 f"A worker of Kafka Connect leads the group {self._settings.group!r} ({self._role.leader_url}). This worker goes on with what it "
                 "has, and takes nothing from it: stop the workers of Kafka Connect."
@@ -277,10 +277,10 @@ class Distributed:
     def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
         """Wait for the run here, or ask the worker that has the connector."""
         self._parts.reconciler.await_end(name, ended, outcome)
-        self._await_strangers(name, outcome)
+        self._await_java_workers(name, outcome)
         url = self._role.as_leader.owner_url(name)
         # Workers of Kafka Connect are not asked such a thing.
-        if url in (None, self._settings.url, *self._role.as_leader.strangers):
+        if url in (None, self._settings.url, *self._role.as_leader.java_workers):
             return
         try:
             self._peers.ask(url, quiet_request(name))
@@ -289,12 +289,12 @@ class Distributed:
                 f"{outcome}, but the worker at {url}, which has connector {name}, does not say that nothing of it runs any more: {error}"
             ) from error
 
-    def _await_strangers(self, name: str, outcome: str) -> None:
+    def _await_java_workers(self, name: str, outcome: str) -> None:
         """Wait until no worker of Kafka Connect has tasks of the connector, as the rounds show in which its tasks are taken away."""
         settings = self._settings
         seconds = self._parts.local.grace + LEAVE_SECONDS + settings.session
         deadline = Deadline.after(seconds, self._clock)
-        while urls := self._role.as_leader.strangers_with(name):
+        while urls := self._role.as_leader.java_workers_with(name):
             if deadline.expired:
                 raise ServerError(
                     f"{outcome}, but workers of Kafka Connect ({', '.join(urls)}) still have tasks of connector {name} after {seconds:g} s. The "
@@ -348,7 +348,7 @@ class Distributed:
 
     def workers(self) -> Sequence[WorkerInfo]:
         """The group as its leader knows it since the work was last divided; one of Kafka Connect does not tell, but the brokers do."""
-        if self._role.follows_stranger:
+        if self._role.follows_java:
             return self.known_workers()
         self._require_leader()
         return infos(self._role.as_leader.members, leader=self._role.leader_url)
@@ -361,7 +361,7 @@ class Distributed:
     def relinquish(self, worker: str, *, stay: bool = False) -> None:
         """Hand over what runs here, now or as the first thing at its end; raises ``ElsewhereError`` where another worker is meant."""
         self._require_named(worker)
-        if stay and self._role.follows_stranger:
+        if stay and self._role.follows_java:
             raise ConflictError(
                 f"A worker of Kafka Connect leads the group {self._settings.group!r}, which gives work to all its members: have this one end instead."
             )
@@ -396,7 +396,7 @@ class Distributed:
     def _require_named(self, worker: str) -> None:
         if worker == worker_name(self._settings.url):
             return
-        if self._role.follows_stranger:
+        if self._role.follows_java:
             members = self._described_members()
         else:
             self._require_leader()
@@ -553,7 +553,7 @@ class Distributed:
         """Lead, if that has become this worker's turn; end what was revoked, and start what was assigned."""
         assignment = self._role.assignment
         if not self.is_open:
-            self._role.refuse_strangers()
+            self._role.refuse_java_workers()
         self._lead()
         if not self.is_open:
             self._open()
@@ -578,7 +578,7 @@ class Distributed:
         self._give_up(role.owned & assignment.revoked.keys())
         if self._is_leading:
             self._ask(self._show_idle)
-        if role.follows_stranger:
+        if role.follows_java:
             return frozenset()
         return frozenset(assignment.assigned) - role.owned
 
@@ -597,13 +597,13 @@ class Distributed:
         if not is_current:
             return frozenset()
         apart = {name: tasks for name, tasks in pieces.items() if name not in whole}
-        self._ask(lambda: self._parted.show(apart))
+        self._ask(lambda: self._incomplete.show(apart))
         return whole - role.owned
 
     def has_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> bool:
         """A leader of Kafka Connect writes them again, for which all members join again."""
         stored = self._parts.local.configs.task_configs(name)
-        return self._role.follows_stranger and list(stored) == list(configs)
+        return self._role.follows_java and list(stored) == list(configs)
 
     def require_tasks(self, name: str) -> None:
         """Return if all tasks of the connector, which is here, are, too, and can run at once if they have to.
@@ -719,7 +719,7 @@ class Distributed:
             self._giving_up = frozenset(names)
             for name in names:
                 self._seen.pop(name, None)
-                self._parted.hide(name)
+                self._incomplete.hide(name)
             return [reconciler.give_up(name) for name in sorted(names)]
 
         endings = self._ask(give_up, "ending connectors that another worker is to run")
@@ -884,13 +884,13 @@ class Distributed:
         # Nothing waits for who has left where all work is dealt anew.
         if is_alone or role.is_eager or not (role.has_something and self.holds()):
             return
-        if role.follows_stranger and not self._settings.tells_java_leader:
+        if role.follows_java and not self._settings.tells_java_leader:
             return
         _log.info("Connectors (%d) are handed over to other workers", len(role.owned))
         deadline = Deadline.after(self._settings.hand_over, self._clock)
-        if role.follows_stranger:
+        if role.follows_java:
             self._be_forgotten(deadline)
-        if not role.follows_stranger:
+        if not role.follows_java:
             self._set_flag(MemberFlag.LEAVING, is_set=True)
             while role.has_something and not (deadline.expired or self._is_hurried):
                 self._try(self._turn)
@@ -903,9 +903,7 @@ class Distributed:
         """
         role = self._role
         role.ask_to_be_forgotten()
-        while role.follows_stranger and not (
-            role.is_forgotten or deadline.expired or self._is_hurried
-        ):
+        while role.follows_java and not (role.is_forgotten or deadline.expired or self._is_hurried):
             self._try(self._turn)
 
     def _leave(self) -> None:

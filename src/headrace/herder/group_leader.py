@@ -83,9 +83,9 @@ class GroupLeader:
         # Connectors, or their pieces where these are divided.
         self._divided: frozenset[str] | frozenset[Piece] = frozenset[str]()
         self._is_by_task = False
-        self.strangers: Sequence[str] = ()
+        self.java_workers: Sequence[str] = ()
         """The URLs of the workers of Kafka Connect among the members."""
-        self._tasks_of_strangers: Mapping[str, frozenset[str]] = {}
+        self._tasks_of_java: Mapping[str, frozenset[str]] = {}
         self.members: Sequence[GroupMember] = ()
         """Those of the last generation that this worker has led."""
         self.unplaced = frozenset[str]()
@@ -97,14 +97,12 @@ class GroupLeader:
         """Where the worker answers that has the connector, or is given it; ``None`` when none has."""
         return next((each.url for each in self.members if name in each.connectors), None)
 
-    def strangers_with(self, name: str) -> Sequence[str]:
+    def java_workers_with(self, name: str) -> Sequence[str]:
         """The URLs of the workers of Kafka Connect that have tasks of the connector, or had some until the work was last divided.
 
         Such a worker ends what is taken from it before it joins again, and says what it has when it does: then it has none.
         """
-        return sorted(
-            url for url, connectors in self._tasks_of_strangers.items() if name in connectors
-        )
+        return sorted(url for url, connectors in self._tasks_of_java.items() if name in connectors)
 
     def must_divide_again(self) -> bool:
         """Whether connectors have come or gone since the work was divided, or one does not fit where it is, or one fits that did not.
@@ -170,11 +168,11 @@ class GroupLeader:
         )
         if newest > round_.config_offset:
             return dict.fromkeys(said, replace(nothing, error=BEHIND))
-        self.strangers = sorted(one.url for one in said.values() if one.notes is None)
+        self.java_workers = sorted(one.url for one in said.values() if one.notes is None)
         taken = {each: one for each, one in said.items() if each not in refused}
-        self._is_by_task = self._settings.is_mixed and bool(self.strangers)
+        self._is_by_task = self._settings.is_mixed and bool(self.java_workers)
         division = self._division(taken, round_)
-        self._tasks_of_strangers = {
+        self._tasks_of_java = {
             one.url: _with_tasks(_reported(one)) | _with_tasks(_pieces(division.assigned.get(each)))
             for each, one in taken.items()
             if one.notes is None
@@ -257,21 +255,17 @@ class GroupLeader:
             self._pieces_memory, answer = assign_pieces(self._pieces_memory, rebalance)
         self._log_gone(said, {}, 0)
         self.unplaced, self.waiting = frozenset(), {}
-        self.members = [
-            GroupMember(
-                url=one.url,
-                connectors=frozenset(
+        self._note_members(
+            said,
+            {
+                each: frozenset(
                     name
-                    for name, number in (
-                        reports[each] - answer.revoked.get(each, frozenset())
-                        | answer.assigned[each]
-                    )
+                    for name, number in reports[each] | answer.assigned[each]
                     if number == ITSELF
-                ),
-                notes=one.notes,
-            )
-            for each, one in said.items()
-        ]
+                )
+                for each in said
+            },
+        )
         return _Division(
             assigned={each: as_told(pieces) for each, pieces in answer.assigned.items()},
             revoked={each: as_told(pieces) for each, pieces in answer.revoked.items()},
@@ -312,12 +306,17 @@ class GroupLeader:
         can_take = any(each.takes for each in members.values())
         self.unplaced = frozenset(unplaced if can_take else ())
         self.waiting = waiting
+        self._note_members(
+            said,
+            {each: members[each].owned | assigned.get(each, frozenset()) for each in said},
+        )
+
+    def _note_members(
+        self, said: Mapping[str, MemberMetadata], connectors: Mapping[str, frozenset[str]]
+    ) -> None:
+        """What each has, or is given; what is being taken from it is its own until it has joined again."""
         self.members = [
-            GroupMember(
-                url=one.url,
-                connectors=members[each].owned | assigned.get(each, frozenset()),
-                notes=one.notes,
-            )
+            GroupMember(url=one.url, connectors=connectors[each], notes=one.notes)
             for each, one in said.items()
         ]
 

@@ -36,8 +36,11 @@ _log = logging.getLogger(__name__)
 _LARGE_BYTES: Final = 734_000
 
 
-class _Farewell(Enum):
-    """How far a worker is with having a leader of Kafka Connect forget what it has: the next join is to say it, one has, or was answered."""
+class _UnreachableOffset(Enum):
+    """How far a worker is with saying an offset that no one reaches, for which a leader of Kafka Connect forgets who has what.
+
+    The next join is to say it, one has, or one was completed that has.
+    """
 
     NONE = auto()
     ASKED = auto()
@@ -85,7 +88,7 @@ class WorkerRole:
         """Those that this worker takes for the group's, in words; written before it joins."""
         self.flags = MemberFlag.UNDERSTANDS_LEAVING
         """What this worker says of itself when it joins next; written by any thread."""
-        self._farewell = _Farewell.NONE
+        self._unreachable_offset = _UnreachableOffset.NONE
         self.protocol = settings.protocol
         """The version that the group speaks since the last join."""
 
@@ -116,8 +119,8 @@ class WorkerRole:
             # Until then it is new to the group.
             self.generation = joined.generation
         self._take_protocol(ProtocolVersion[joined.protocol.upper()])
-        if self._farewell is _Farewell.SAID:
-            self._farewell = _Farewell.ANSWERED
+        if self._unreachable_offset is _UnreachableOffset.SAID:
+            self._unreachable_offset = _UnreachableOffset.ANSWERED
         self.member_id = joined.member_id
         self.leads = self._assignment.leader == joined.member_id
         return self._assignment
@@ -141,17 +144,17 @@ class WorkerRole:
     def is_by_task(self) -> bool:
         """Whether the leader divides connectors and tasks each by itself, as Kafka Connect does."""
         return self._assignment is not None and (
-            self._assignment.is_by_task or (self.follows_stranger and self._settings.is_mixed)
+            self._assignment.is_by_task or (self.follows_java and self._settings.is_mixed)
         )
 
     def ask_to_be_forgotten(self) -> None:
         """Have the next join that is completed, and no later one, say an offset of the config topic that no one can have read."""
-        self._farewell = _Farewell.ASKED
+        self._unreachable_offset = _UnreachableOffset.ASKED
 
     @property
     def is_forgotten(self) -> bool:
         """Whether a join that said so has been completed."""
-        return self._farewell is _Farewell.ANSWERED
+        return self._unreachable_offset is _UnreachableOffset.ANSWERED
 
     @property
     def has_something(self) -> bool:
@@ -180,12 +183,12 @@ class WorkerRole:
         self.owned -= frozenset(names)
         self.pieces = {name: tasks for name, tasks in self.pieces.items() if name not in names}
 
-    def refuse_strangers(self) -> None:
+    def refuse_java_workers(self) -> None:
         """Raise ``TaskFailedError`` when a member of the group is no worker of headrace, and may not be one."""
         if self._settings.is_mixed:
             return
-        found = self.as_leader.strangers
-        if self.follows_stranger:
+        found = self.as_leader.java_workers
+        if self.follows_java:
             found = [self.assignment.leader_url]
         if found:
             raise TaskFailedError(
@@ -194,7 +197,7 @@ class WorkerRole:
             )
 
     @property
-    def follows_stranger(self) -> bool:
+    def follows_java(self) -> bool:
         """Whether a worker of Kafka Connect leads, which would hand out what only its own kind can run."""
         return self._assignment is not None and not self._assignment.leader_understands_leaving
 
@@ -234,9 +237,9 @@ class WorkerRole:
         self._said_flags = self.flags
         self._names = frozenset(self.as_leader.configured())
         offset = self._storage().config_offset
-        if self._farewell in (_Farewell.ASKED, _Farewell.SAID):
+        if self._unreachable_offset in (_UnreachableOffset.ASKED, _UnreachableOffset.SAID):
             # Again, where the answer was lost: the others may have begun the next join before this worker has heard of the last one.
-            self._farewell, offset = _Farewell.SAID, UNREACHABLE_OFFSET
+            self._unreachable_offset, offset = _UnreachableOffset.SAID, UNREACHABLE_OFFSET
         said = self._metadata(self._said_flags, offset)
         return [
             (version.protocol, encoded_metadata(in_version(said, version)))
@@ -247,7 +250,10 @@ class WorkerRole:
     @property
     def has_more_to_say(self) -> bool:
         """Whether it would say something else than when it joined: a request to join again that comes during a join is lost with it."""
-        return self._farewell is _Farewell.ASKED or self._said_flags not in (None, self.flags)
+        return self._unreachable_offset is _UnreachableOffset.ASKED or self._said_flags not in (
+            None,
+            self.flags,
+        )
 
     def _metadata(self, flags: MemberFlag, config_offset: int) -> MemberMetadata:
         last, allocation = self._assignment, None

@@ -32,7 +32,7 @@ from headrace.kafka.transaction_coordinator import TransactionCoordinator
 from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.observe.events import Committed
 from headrace.offsets.store import OffsetSnapshot
-from headrace.offsets.target import TargetGroup
+from headrace.offsets.target import OffsetTopic, TargetGroup
 from headrace.runtime.services import Coordinator, RunSpec, SecondaryOffsetStore, Services
 from headrace.storage.protocols import TaskCount
 from headrace.task.slot_work import SlotWork
@@ -230,6 +230,8 @@ class Ownership:
             else None
         )
         self._has_taken_over = False
+        # Since it was taken over, some slot may have left offsets in a transaction that was aborted.
+        self._may_have_aborted = False
         self._copies: SecondaryOffsetStore | None = None
         self._proven_at = clock()
         published = None
@@ -270,6 +272,7 @@ class Ownership:
             self._guard.hold(give_up=give_up)
             self._guard.fence(self._ids_of_writers(self._guard, give_up), give_up=give_up)
             self._write_copies()
+            self._may_have_aborted |= self._has_taken_over and self.dirty
             self._has_taken_over = True
             count = TaskCount(slots=self._writers)
             self._services.task_counts.put_task_count(self._spec.name, count)
@@ -408,7 +411,7 @@ class Ownership:
             _log.debug("%s", error)
 
     def release(self) -> None:
-        """Make sure that nothing of this connector can write any more, and close.
+        """Make sure that nothing of this connector can write any more, settle its offsets, and close.
 
         Gives up after the grace period of slots; the next start fences then.
         """
@@ -417,11 +420,23 @@ class Ownership:
             if self.dirty and not self._is_lost:
                 deadline = Deadline.after(self._services.timing.grace, self._clock)
                 self.fence(give_up=lambda: deadline.expired)
+            if self._may_have_aborted and not self._is_lost:
+                self._settle_offsets()
         except ConnectorFencedError as error:
             # The driver that has taken over has fenced.
             _log.warning("%s", error)
         finally:
             self.close()
+
+    def _settle_offsets(self) -> None:
+        """Write what is committed again, behind what was aborted.
+
+        A worker of Kafka Connect without exactly-once takes the last offset that was written for the newest, committed or not.
+        """
+        if isinstance(self._spec.offsets, OffsetTopic):
+            committed = self._services.offsets.of(self._spec).current()
+            if known := committed.known():
+                self.commit(known, planned_from=committed)
 
     def close(self) -> None:
         """Close the connections to Kafka."""

@@ -10,7 +10,7 @@ from headrace.herder.services import LocalServices
 from headrace.herder.statuses import HerderStatuses
 
 
-class PartedConnectors:
+class IncompleteConnectors:
     """Writes of each such part that it is FAILED, and why. Used by the herder's thread."""
 
     def __init__(self, local: LocalServices) -> None:
