@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
+from confluent_kafka import KafkaError
 
-from headrace.kafka.client_log import ClientLog
+from headrace.kafka.client_log import ClientLog, LastClientError
 
 TEMPLATE = "%s [%s] %s"
 NAME = "headrace.kafka.client"
@@ -71,3 +73,19 @@ def test_everything_else_is_reported_as_it_is(caplog: pytest.LogCaptureFixture) 
         client.says("TXNERR", "Fatal transaction error", level=logging.ERROR)
 
     assert 2 == len(told(caplog, logging.ERROR))
+
+
+CLOSED = "Disconnected: SSL connection closed by peer"
+ADVISED = f"SSL handshake failed: {CLOSED}: connecting to a PLAINTEXT broker listener?"
+
+
+@pytest.mark.parametrize("texts", [(CLOSED, ADVISED), (ADVISED, CLOSED), (CLOSED, ADVISED, CLOSED)])
+def test_the_last_error_is_the_one_that_says_more(texts: Sequence[str]) -> None:
+    """The client tells of one attempt twice, in either order; another cause is news."""
+    last = LastClientError()
+    for text in texts:
+        last(KafkaError(KafkaError._SSL, f"ssl://a:1/bootstrap: {text}"))
+    assert ADVISED == last.text
+
+    last(KafkaError(KafkaError._RESOLVE, "ssl://a:1/bootstrap: Failed to resolve 'a:1'"))
+    assert "Failed to resolve 'a:1'" == last.text

@@ -90,11 +90,12 @@ class LastClientError:
     def __call__(self, error: KafkaError) -> None:
         """Keep *error*, unless it only summarises earlier ones."""
         self.was_away |= error.name() in _AWAY
-        # That all brokers are down says less than the error before it, which has the cause.
+        # That all brokers are down says less than the error before it, which has the cause. So does that a peer has closed a connection
+        # which was to have TLS: the same attempt is also told with the advice that there may be none.
         is_summary = error.name() == _SUMMARY
-        if self.text is None or not is_summary:
-            self.is_summary = is_summary
-            self.text = _BOOTSTRAP.sub("", _MOMENT.sub("", error.str()))
+        text = _BOOTSTRAP.sub("", _MOMENT.sub("", error.str()))
+        if self.text is None or not (is_summary or text in self.text):
+            self.text, self.is_summary = text, is_summary
 
     def explain(self, reason: str) -> None:
         """Keep *reason*, which was found otherwise, where the client has not said why it does not reach a broker."""
