@@ -132,11 +132,14 @@ class Model:
     cell: Cell
     outcome: Outcome = field(default_factory=Outcome)
     stored: dict[str, Offset] = field(default_factory=dict[str, Offset])
+    _is_settled: bool = True
 
     def read(self, groups: int) -> None:
         """What one run does, dying where the cell says, each time once."""
         while self._interrupted(groups):
             self.outcome.resumed.append(dict(self.stored))
+            self._is_settled = not self.cell.exactly_once
+        self._end()
 
     def _interrupted(self, groups: int) -> bool:
         """Whether the process dies before all is done."""
@@ -154,7 +157,15 @@ class Model:
                 self._store(entries)
             if dies:
                 return True
+            if self.cell.ends is Ends.LAST and not self.cell.planned:
+                self._end()
         return False
+
+    def _end(self) -> None:
+        """The connector ends: after a death, what is committed is written again behind what was aborted."""
+        if not self._is_settled:
+            self._store(dict(self.stored))
+            self._is_settled = True
 
     def _dies(self, commit: Commit) -> bool:
         deaths = len(self.outcome.resumed)

@@ -15,6 +15,7 @@ from end_to_end.commit_model import (
     Ends,
     Model,
     Moment,
+    Offset,
     Outcome,
     Update,
     main_values,
@@ -30,6 +31,14 @@ def outcome(cell: Cell) -> Outcome:
     model = Model(cell)
     model.read(GROUPS)
     return model.outcome
+
+
+def moves(found: Outcome) -> dict[str, list[Offset | None]]:
+    """The offsets of each source without those that repeat the one before."""
+    return {
+        source: [offset for offset, _ in itertools.groupby(offsets)]
+        for source, offsets in found.offsets.items()
+    }
 
 
 def all_values() -> list[str]:
@@ -52,13 +61,29 @@ def test_exactly_once_is_each_record_once_and_in_order(
 def test_exactly_once_leaves_the_same_offsets_whenever_the_process_dies(
     ends: Ends, update: Update
 ) -> None:
-    """Those of a transaction that was not committed are not there, and come with the next one."""
+    """Those of a transaction that was not committed are not there, and come with the next one.
+
+    At a run's end they are written again: how often depends on the moment.
+    """
     before, during, after = (
-        outcome(Cell(ends=ends, exactly_once=True, update=update, moment=moment)).offsets
+        moves(outcome(Cell(ends=ends, exactly_once=True, update=update, moment=moment)))
         for moment in Moment
     )
 
     assert (before, before) == (during, after)
+
+
+@pytest.mark.parametrize(("ends", "update", "moment"), CELLS)
+def test_after_a_death_the_last_offsets_are_written_again(
+    ends: Ends, update: Update, moment: Moment
+) -> None:
+    """Behind what was aborted, at the end of the connector; never what is not committed."""
+    cell = Cell(ends=ends, exactly_once=True, update=update, moment=moment)
+
+    main = outcome(cell).offsets[MAIN]
+
+    assert main == sorted(main, key=lambda each: each["next"] if each else 0)
+    assert len(main) > len(set(map(str, main)))
 
 
 @pytest.mark.parametrize(("ends", "update", "moment"), CELLS)
