@@ -17,7 +17,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_writer import TopicRecords, TopicWriter
-from headrace.storage.config_topic import connector_entry
+from headrace.storage.config_topic import ConfigTopic, connector_entry
 from headrace.storage.kafka import KafkaStorage, StorageClients, StorageTopics
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.protocols import (
@@ -412,3 +412,26 @@ def test_states_of_a_group_that_begins_anew_are_written(
 
     before.refresh()
     assert "old" == before.statuses.statuses("c")[0].worker_id
+
+
+def test_a_record_is_applied_before_the_config_offset_counts_it_and_then_the_follower_is_told(
+    open_storage: Callable[..., KafkaStorage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread that looks in between would keep what it found as that of an offset that holds more."""
+    applied: list[tuple[bytes | None, int]] = []
+    apply = ConfigTopic.apply
+
+    def watched(self: ConfigTopic, key: bytes | None, value: bytes | None) -> None:
+        apply(self, key, value)
+        applied.append((key, storage.config_offset))
+
+    monkeypatch.setattr(ConfigTopic, "apply", watched)
+    storage = open_storage(is_atomic=False)
+    told: list[int] = []
+    storage.follow_configs(lambda: told.append(storage.config_offset))
+
+    for name in ("a", "b"):
+        storage.configs.put_connector(StoredConnector(name=name, config={"name": name}))
+
+    assert [(b"connector-a", -1), (b"connector-b", 1)] == applied
+    assert [1, 2] == told

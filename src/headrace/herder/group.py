@@ -32,7 +32,7 @@ class GroupStorage(Protocol):
         ...
 
     def follow_configs(self, on_record: Callable[[], object]) -> None:
-        """From now on call *on_record* for each record of the config topic that is read, on whatever thread reads it."""
+        """From now on call *on_record* after each record of the config topic, once ``config_offset`` counts it, on whatever thread reads it."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class GroupStorage(Protocol):
 
     @property
     def config_offset(self) -> int:
-        """The offset after the last record of the config topic that was read."""
+        """The offset after the last record of the config topic that was applied: what was stored up to there is found."""
         ...
 
     def published_tasks(self, connector: str) -> int | None:

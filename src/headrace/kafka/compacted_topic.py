@@ -69,8 +69,6 @@ class CompactedLog:
         self._on_record = on_record
         self._when_late = when_late
         self._reached: dict[int, int] = {}
-        # Less than what was reached where a transaction's end follows, which is no record.
-        self._handed_over: dict[int, int] = {}
         self._topic_id: UUID | None = None
         self._cluster = Cluster(wire_settings(config.settings))
         self._settings = FetchSettings(
@@ -141,10 +139,6 @@ class CompactedLog:
         except ValueError:
             # The thread that reads has closed it since: the one that waits is another one.
             return None
-
-    def position(self, partition: int) -> int:
-        """The offset after the last record of *partition* that was handed over; -1 before, as Kafka Connect counts."""
-        return self._handed_over.get(partition, -1)
 
     def close(self) -> None:
         """Release the connections."""
@@ -261,7 +255,6 @@ class CompactedLog:
     def _taken(self, answer: FetchedRecords) -> Iterator[ConnectError]:
         """Hand over the records of *answer*, and yield what is raised for them."""
         for record in _records(answer):
-            self._handed_over[record.partition] = record.offset + 1
             try:
                 self._on_record(record)
             except ConnectError as error:

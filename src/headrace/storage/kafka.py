@@ -86,13 +86,24 @@ class SharedTopics:
         self._may_write = may_write
         self._writer = TopicWriter(producer, what=what, open_seconds=seconds, clock=clock)
         self._logs: list[CompactedLog] = []
+        self._read_to: dict[str, int] = {}
         self._is_closed = False
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
 
-    def follow(self, topic: str, client: ClientConfig, apply: ApplyRecord) -> None:
-        """From now on read the existing *topic*, too, and *apply* its records. Called before any other method."""
+    def follow(
+        self,
+        topic: str,
+        client: ClientConfig,
+        apply: ApplyRecord,
+        *,
+        then: Callable[[], object] = lambda: None,
+    ) -> None:
+        """From now on read the existing *topic*, too, and *apply* its records; *then* is called when ``read_to`` counts the record as well.
+
+        Called before any other method.
+        """
 
         def take(record: LogRecord) -> None:
             try:
@@ -105,6 +116,9 @@ class SharedTopics:
                     record.offset,
                     error,
                 )
+            # Last: whoever keeps what it found with the offset that it asked for must have found this record.
+            self._read_to[topic] = record.offset + 1
+            then()
 
         self._logs.append(CompactedLog(topic, client, on_record=take))
 
@@ -134,9 +148,9 @@ class SharedTopics:
             finally:
                 self._lock.release()
 
-    def position(self) -> int:
-        """The offset after the last record that was read of the first followed topic, which has one partition."""
-        return self._logs[0].position(0)
+    def read_to(self, topic: str) -> int:
+        """The offset after the last record of *topic*, which has one partition, that was applied; -1 before, as Kafka Connect counts."""
+        return self._read_to.get(topic, -1)
 
     @property
     def descriptors(self) -> Iterator[int]:
@@ -238,7 +252,7 @@ class KafkaStorage:
             seconds=seconds,
             clock=clock,
         )
-        led.follow(topics.configs, clients.reader, self._apply_config)
+        led.follow(topics.configs, clients.reader, configs.apply, then=lambda: self._on_config())
         led.follow(topics.changes, clients.reader, changes.apply)
         own = SharedTopics(
             clients.worker, what="statuses", seconds=min(seconds, STATUS_SECONDS), clock=clock
@@ -280,19 +294,13 @@ class KafkaStorage:
             each.take_arrived()
 
     def follow_configs(self, on_record: Callable[[], object]) -> None:
-        """From now on call *on_record* with each record of the config topic that is read, on whatever thread reads."""
+        """From now on call *on_record* after each record of the config topic, once ``config_offset`` counts it, on whatever thread reads."""
         self._on_config = on_record
 
     @property
     def descriptors(self) -> Collection[int]:
         """File descriptors that are readable when records have arrived, until connections are replaced."""
         return [found for each in self._shared for found in each.descriptors]
-
-    def _apply_config(self, key: bytes | None, value: bytes | None) -> None:
-        try:
-            self._found.apply(key, value)
-        finally:
-            self._on_config()
 
     @property
     def session_key(self) -> SessionKey | None:
@@ -342,8 +350,8 @@ class KafkaStorage:
 
     @property
     def config_offset(self) -> int:
-        """The offset after the last record of the config topic that was read, which the workers of a group compare."""
-        return self._led.position()
+        """The offset after the last record of the config topic that was applied, which the workers of a group compare."""
+        return self._led.read_to(self._topics.configs)
 
     def close(self) -> None:
         """Write what waits, and release the clients."""
