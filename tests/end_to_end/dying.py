@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from kafka.admin import MemberToRemove
 
 from end_to_end import dying_worker
 from end_to_end.process_tree import below, send
+from headrace.herder.errors import NO_LEADER
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.wire.cluster import Cluster
@@ -31,6 +33,7 @@ from waiting import until
 SESSION_SECONDS = 6
 """Of workers of a group: what it takes until one that was killed is missed."""
 Offsets = Mapping[str, int]
+_AGAIN_SECONDS = 0.5
 _ANSWERS = re.compile(r"Requests are answered at (http://\S+)/ ")
 
 
@@ -141,10 +144,18 @@ class DyingWorker:
         draft.replace(self._chosen)
 
     def ask(self, method: str, path: str, body: object = None) -> httpx.Response:
-        """Send a request that is answered well."""
-        answer = httpx.request(method, f"{self.url}{path}", json=body, timeout=60)
+        """Send a request that is answered well, again where a rebalance was underway: on a busy machine a member may be missed."""
+        answer = self._request(method, path, body, again=60.0)
         assert answer.status_code < 300, answer.text
         return answer
+
+    def _request(self, method: str, path: str, body: object, *, again: float) -> httpx.Response:
+        deadline = Deadline.after(again)
+        while True:
+            answer = httpx.request(method, f"{self.url}{path}", json=body, timeout=90)
+            if NO_LEADER not in answer.text or deadline.expired:
+                return answer
+            time.sleep(_AGAIN_SECONDS)
 
     def asked_until_death(self, method: str, path: str, body: object = None) -> bool:
         """Send a request; whether it was answered, which is well, before the worker died."""
@@ -155,7 +166,9 @@ class DyingWorker:
     ) -> bool:
         """As :meth:`asked_until_death`, while the *other* worker dies, to which this one may send it on."""
         try:
-            answer = httpx.request(method, f"{self.url}{path}", json=body, timeout=90)
+            # While another one dies, that none leads is its death.
+            again = 60.0 if other is self else 0.0
+            answer = self._request(method, path, body, again=again)
         except httpx.TransportError:
             until(lambda: other.is_dead)
             return False
@@ -192,13 +205,20 @@ class DyingWorker:
 
     def state(self, name: str) -> str:
         """What its status comes to, when it has settled."""
+        state = ""
 
-        def now() -> str:
+        def is_settled() -> bool:
+            nonlocal state
             status = self.ask("GET", f"/connectors/{name}/status").json()
-            return str(status["connector"]["state"])
+            state = str(status["connector"]["state"])
+            return state in {"RUNNING", "PAUSED", "STOPPED"}
 
-        until(lambda: now() in {"RUNNING", "PAUSED", "STOPPED"})
-        return now()
+        try:
+            until(is_settled)
+        except AssertionError as error:
+            error.add_note(f"Connector {name} is {state!r}.\n{self.told()}")
+            raise
+        return state
 
     def in_kafka(self, name: str) -> Offsets:
         """The connector's offsets as another client library reads them."""

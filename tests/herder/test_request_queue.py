@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.connect.errors import RetriableError
-from headrace.herder.errors import NotFoundError, ServerError
+from headrace.herder.errors import ConflictError, NotFoundError, NotLeadingError, ServerError
 from headrace.herder.request_queue import RequestQueue, Stages
 
 
@@ -36,7 +36,7 @@ def test_requests_are_answered_in_their_order_on_one_thread(queue: RequestQueue)
 
 
 def test_errors_reach_the_caller(queue: RequestQueue) -> None:
-    """As they are; what the stores raise becomes a 500 with its sentence."""
+    """As they are; what the stores raise becomes a 500 with its sentence, or a 409 where another worker leads by now."""
 
     def not_found() -> None:
         raise NotFoundError("Connector c not found")
@@ -44,10 +44,15 @@ def test_errors_reach_the_caller(queue: RequestQueue) -> None:
     def full() -> None:
         raise RetriableError("Is the disk full?")
 
+    def led_elsewhere() -> None:
+        raise NotLeadingError("This worker does not lead.")
+
     with pytest.raises(NotFoundError, match="Connector c not found"):
         queue.ask("looking", not_found)
     with pytest.raises(ServerError, match=r"Is the disk full\?"):
         queue.ask("writing", full)
+    with pytest.raises(ConflictError, match="This worker does not lead"):
+        queue.ask("writing", led_elsewhere)
     assert queue.ask("going on", lambda: 7) == 7
 
 

@@ -17,6 +17,7 @@ from headrace.herder.errors import (
     NO_LEADER,
     ConflictError,
     ElsewhereError,
+    NotLeadingError,
     RequestError,
     ServerError,
 )
@@ -194,10 +195,10 @@ class Distributed:
         return self._membership.member_id == joined_as and self._membership.holds()
 
     def require_writer(self) -> None:
-        """Return if this worker leads the group; raises ``RetriableError`` otherwise. Any thread may ask, before each write."""
+        """Return if this worker leads the group; raises ``NotLeadingError`` otherwise. Any thread may ask, before each write."""
         if not (self._role.leads and self.holds()):
-            raise RetriableError(
-                f"This worker does not lead the group {self._settings.group!r} now, and only its leader writes."
+            raise NotLeadingError(
+                f"{NO_LEADER} This worker does not lead the group {self._settings.group!r} now, and only its leader writes."
             )
 
     def has(self, name: str) -> bool:
@@ -859,7 +860,7 @@ class Distributed:
         """What *act* returns or raises on the herder's thread, which makes errors of Kafka those of a request."""
         try:
             return self._parts.queue.ask(stage, act)
-        except ServerError as error:
+        except RequestError as error:
             if isinstance(error.__cause__, ConnectError):
                 raise error.__cause__ from error
             raise

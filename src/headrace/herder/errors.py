@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.answers import ConfigInfos
 
 NO_LEADER: Final = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
@@ -61,6 +61,10 @@ class ElsewhereError(ConflictError):
         super().__init__(message)
         self.url = url
         self.is_over = is_over
+
+
+class NotLeadingError(RetriableError):
+    """Only the group's leader may write, which this worker is not, or not any more: a request that meets it is answered as a conflict."""
 
 
 class ServerError(RequestError):

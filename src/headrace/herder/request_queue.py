@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from headrace.connect.errors import ConnectError
-from headrace.herder.errors import RequestError, ServerError
+from headrace.herder.errors import ConflictError, NotLeadingError, RequestError, ServerError
 from headrace.observe.log_format import in_log_context
 
 _log = logging.getLogger(__name__)
@@ -192,7 +192,8 @@ def _answer(request: _Request) -> None:
     except RequestError as error:
         request.answer.set_exception(error)
     except ConnectError as error:
-        failure = ServerError(str(error))
+        answered = ConflictError if isinstance(error, NotLeadingError) else ServerError
+        failure = answered(str(error))
         failure.__cause__ = error
         request.answer.set_exception(failure)
     except Exception as error:  # noqa: BLE001 (raised in the caller; the thread continues)

@@ -252,7 +252,7 @@ class KafkaStorage:
             seconds=seconds,
             clock=clock,
         )
-        led.follow(topics.configs, clients.reader, configs.apply, then=lambda: self._on_config())
+        led.follow(topics.configs, clients.reader, configs.apply, then=self._tell_of_config)
         led.follow(topics.changes, clients.reader, changes.apply)
         own = SharedTopics(
             clients.worker, what="statuses", seconds=min(seconds, STATUS_SECONDS), clock=clock
@@ -301,6 +301,9 @@ class KafkaStorage:
     def descriptors(self) -> Collection[int]:
         """File descriptors that are readable when records have arrived, until connections are replaced."""
         return [found for each in self._shared for found in each.descriptors]
+
+    def _tell_of_config(self) -> None:
+        self._on_config()
 
     @property
     def session_key(self) -> SessionKey | None:
