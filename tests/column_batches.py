@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from headrace.kafka.batches.encoding import RecordColumns
+from headrace.kafka.batches.encoding import RecordColumns, record_columns
 from headrace.kafka.batches.header_sections import sections
 from headrace.kafka.batches.producer_batch import UnstampedBatch, stamped
 from headrace.kafka.batches.records import HEADERS
@@ -22,7 +22,7 @@ def columns(written: Sequence[Row], *, large: bool = False) -> RecordColumns:
     keys = pa.array([None, *(row.key for row in written), b"after" * 9], kind)
     headers = [[("h", b"before")], *(list(row.headers) or None for row in written), None]
     times = np.array([0, *(row.timestamp for row in written), 0], np.int64)
-    all_columns = RecordColumns(times, values, keys, sections(pa.array(headers, HEADERS)))
+    all_columns = record_columns(times, values, keys, sections(pa.array(headers, HEADERS)))
     return all_columns.part(1, len(written) + 1)
 
 

@@ -17,7 +17,7 @@ from headrace.kafka.wire.producer_errors import BatchRefusedError
 TARGET = TopicPartition("source.t", 1)
 PLACE = TopicPartition("t", 1)
 SOURCE = {"cluster": "source", "topic": "t", "partition": 1}
-ROWS = RowOrigin("t", np.array([-1, 3, 0]), np.array([5, 7, -1]))
+ROWS = RowOrigin("t", np.array([9, 0, -1, 3]), np.array([9, -1, 5, 7]), np.array([2, 3, 1]))
 
 
 def refused(error: str, *, number: int = 0, rows: tuple[int, ...] = ()) -> BatchRefusedError:

@@ -125,9 +125,6 @@ def test_a_control_marker_at_the_end_does_not_hang(
     log.read_to_end(Deadline.after(10))
 
     assert sorted(key for key, _ in ENTRIES) == keys(seen)
-    # As workers of Kafka Connect count, which the members of a group compare.
-    ends = {each.partition: each.offset + 1 for each in seen}
-    assert ends == {each: log.position(each) for each in ends}
 
 
 def test_an_aborted_transaction_at_the_end_does_not_hang(
@@ -146,7 +143,6 @@ def test_an_aborted_transaction_at_the_end_does_not_hang(
         sender.begin()
 
     assert [] == seen
-    assert -1 == log.position(0)
 
 
 def test_another_open_transaction_is_waited_for(
@@ -246,13 +242,11 @@ def test_another_topic_of_the_same_name_is_refused_each_time(
 
     write("one")
     log.read_to_end(Deadline.after(10))
-    reached = [log.position(each) for each in range(3)]
     made_again(bootstrap, compacted_topic)
     write("two")
 
     until(is_refused)
     assert is_refused()
-    assert reached == [log.position(each) for each in range(3)]
 
 
 def test_who_waits_may_ask_while_the_connections_are_replaced(

@@ -48,6 +48,7 @@ def batched(
         row_batches(
             columns_of(given, now=NOW),
             how or Encoding(),
+            keys=given.keys,
             partition=given.partition,
             partitions=lambda: partitions,
             sticky=lambda _count, _nbytes: STICKY,
@@ -101,6 +102,7 @@ def test_a_partition_that_is_given_counts_for_all() -> None:
     (batch,) = row_batches(
         columns_of(given, now=NOW),
         Encoding(),
+        keys=given.keys,
         partition=4,
         partitions=lambda: pytest.fail("asked"),
         sticky=lambda *_: pytest.fail("asked"),
@@ -117,6 +119,7 @@ def test_no_rows_ask_for_nothing() -> None:
         row_batches(
             empty,
             Encoding(),
+            keys=None,
             partition=None,
             partitions=lambda: pytest.fail("asked"),
             sticky=lambda *_: pytest.fail("asked"),

@@ -23,25 +23,28 @@ _OF_ONE_RECORD: Final = (*_SIZES, "INVALID_RECORD", "INVALID_TIMESTAMP")
 
 
 class RowOrigin(NamedTuple):
-    """A batch of rows of *topic*: how many bytes the key and the value of each have, -1 for null."""
+    """A batch of *rows* of *topic*: how many bytes keys and values have, -1 for null, also those of other rows; ``None``: no key."""
 
     topic: str
-    key_sizes: Int64Array
+    key_sizes: Int64Array | None
     value_sizes: Int64Array
+    rows: Int64Array
 
     def refusal(self, error: BatchRefusedError) -> ConnectError:
         """The error for the record that is the reason, as far as that can be told; otherwise *error*."""
         if error.error not in _OF_ONE_RECORD:
             return error
-        sizes = np.maximum(self.key_sizes, 0) + np.maximum(self.value_sizes, 0)
+        values = self.value_sizes[self.rows]
+        keys = np.full_like(values, -1) if self.key_sizes is None else self.key_sizes[self.rows]
+        sizes = np.maximum(keys, 0) + np.maximum(values, 0)
         row = _row(error, int(np.argmax(sizes)) if error.error in _SIZES else 0)
         said = f": {error.detail.rstrip('.')}" if error.detail else ""
         return LateRefusalError(
             f"Kafka refused a record ({sizes[row]} B with its key) for topic {self.topic!r}: {error.error}{said}.",
             advice=error.advice,
             topic=self.topic,
-            key_bytes=_known(self.key_sizes, row),
-            value_bytes=_known(self.value_sizes, row),
+            key_bytes=_known(keys, row),
+            value_bytes=_known(values, row),
         )
 
 

@@ -6,15 +6,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.kafka.batches.encoding import Encoding, RecordColumns, RecordTooLargeError, encoded
-from headrace.kafka.batches.header_sections import lengths, sections_of_rows
+from headrace.kafka.batches.encoding import (
+    Encoding,
+    RecordColumns,
+    RecordTooLargeError,
+    encoded,
+    record_columns,
+)
+from headrace.kafka.batches.header_sections import sections_of_rows
 from headrace.kafka.batches.producer_batch import UnstampedBatch
 from headrace.kafka.batches.varints import Int64Array
 from headrace.kafka.partitioner import java_partitions
@@ -37,7 +44,7 @@ def columns_of(records: EncodedRecords, *, now: int) -> RecordColumns:
     else:
         times = np.array(pc.fill_null(given, -1), np.int64)
         times = np.where(times < 0, now, times)
-    return RecordColumns(times, records.values, records.keys, sections_of_rows(records.headers))
+    return record_columns(times, records.values, records.keys, sections_of_rows(records.headers))
 
 
 @dataclass(slots=True)
@@ -67,45 +74,50 @@ def row_batches(
     columns: RecordColumns,
     how: Encoding,
     *,
+    keys: pa.BinaryArray | None,
     partition: int | None,
     partitions: Callable[[], int],
     sticky: Callable[[int, int], int],
 ) -> Iterator[RowBatch]:
     """The batches of *columns*, partition after partition; within one, rows keep their order.
 
-    All rows are for *partition*, or where their keys belong out of so many *partitions*; a batch without keys goes where
+    All rows are for *partition*, or where their *keys* belong out of so many *partitions*; a batch without keys goes where
     *sticky* says for that many partitions and its number of bytes. Raises
     :class:`~headrace.kafka.batches.encoding.RecordTooLargeError` with the row in *columns*.
     """
     if not len(columns):
         return
+    every = np.arange(len(columns))
     if partition is not None:
-        yield from _batches(columns, np.arange(len(columns)), partition, how)
+        for batch, rows in _cut(columns, every, how):
+            yield RowBatch(partition, rows, batch)
         return
     count = partitions()
-    if columns.keys is None or columns.keys.null_count == len(columns):
-        for each in _batches(columns, np.arange(len(columns)), 0, how):
-            yield each._replace(partition=sticky(count, len(each.batch.data)))
+    if keys is None or columns.keys is None:
+        for batch, rows in _cut(columns, every, how):
+            yield RowBatch(sticky(count, len(batch.data)), rows, batch)
         return
-    chosen = java_partitions(columns.keys.fill_null(b""), count)
-    keyless = lengths(columns.keys) < 0
+    chosen = java_partitions(keys.fill_null(b""), count)
+    keyless = columns.keys.sizes < 0
     if keyless.any():
         # All in one, so that they are in order with those whose keys belong there.
-        nbytes = np.maximum(lengths(columns.values)[keyless], 0).sum()
+        nbytes = np.maximum(columns.values.sizes[keyless], 0).sum()
         chosen[keyless] = sticky(count, int(nbytes))
     order = np.argsort(chosen, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(chosen[order])) + 1):
-        part = columns if len(rows) == len(columns) else columns.take(rows)
-        yield from _batches(part, rows, int(chosen[rows[0]]), how)
+    starts = np.flatnonzero(np.diff(chosen[order])) + 1
+    # All partitions together: what is done for each of them costs as much as for many rows.
+    for batch, rows in _cut(columns.take(order), order, how, starts=starts.tolist()):
+        yield RowBatch(int(chosen[rows[0]]), rows, batch)
 
 
-def _batches(
-    columns: RecordColumns, rows: Int64Array, partition: int, how: Encoding
-) -> Iterator[RowBatch]:
+def _cut(
+    columns: RecordColumns, rows: Int64Array, how: Encoding, *, starts: Sequence[int] = ()
+) -> Iterator[tuple[UnstampedBatch, Int64Array]]:
+    """The batches of *columns*, and which of *rows* are in each."""
     done = 0
     try:
-        for batch in encoded(columns, how):
-            yield RowBatch(partition, rows[done : done + batch.record_count], batch)
+        for batch in encoded(columns, how, starts=starts):
+            yield batch, rows[done : done + batch.record_count]
             done += batch.record_count
     except RecordTooLargeError as error:
         raise RecordTooLargeError(int(rows[error.row]), error.size) from error

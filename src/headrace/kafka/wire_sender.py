@@ -30,7 +30,6 @@ from headrace.kafka.batches.forwarding import (
     runs_of,
     source_place,
 )
-from headrace.kafka.batches.header_sections import lengths
 from headrace.kafka.batches.headers import HEADER_BYTES
 from headrace.kafka.client_config import PRODUCER_DEFAULTS, ClientConfig, Settings
 from headrace.kafka.client_sender import OPEN_SECONDS
@@ -349,6 +348,7 @@ class WireSender:
                 row_batches(
                     columns,
                     how,
+                    keys=records.keys,
                     partition=records.partition,
                     partitions=partial(self._topics.partitions, topic),
                     sticky=partial(self._sticky.next, topic),
@@ -365,14 +365,13 @@ class WireSender:
     def _hand_over(
         self, records: EncodedRecords, columns: RecordColumns, batches: Sequence[RowBatch]
     ) -> list[int]:
-        key_sizes = np.full(len(records), -1) if columns.keys is None else lengths(columns.keys)
-        value_sizes = lengths(columns.values)
+        key_sizes = None if columns.keys is None else columns.keys.sizes
         numbers: list[int] = []
         self._forget_old()
         for each in batches:
             place = TopicPartition(records.topic, each.partition)
             number = self._translated(partial(self._producer.send, place, each.batch))
-            origin = RowOrigin(records.topic, key_sizes[each.rows], value_sizes[each.rows])
+            origin = RowOrigin(records.topic, key_sizes, columns.values.sizes, each.rows)
             self._handed_over.add_rows(number, origin)
             if records.origin is not None:
                 copied = _copied(records.origin, place, each)

@@ -14,7 +14,12 @@ from kafka.record.memory_records import MemoryRecords
 
 from column_batches import columns, logged, numbered
 from headrace.kafka.batches.compression import Compression
-from headrace.kafka.batches.encoding import Encoding, RecordColumns, RecordTooLargeError, encoded
+from headrace.kafka.batches.encoding import (
+    Encoding,
+    RecordTooLargeError,
+    encoded,
+    record_columns,
+)
 from headrace.kafka.batches.header_sections import NO_HEADERS, section, sections_of_rows
 from headrace.kafka.batches.headers import batch_headers
 from record_batches import COMPRESSIONS, GZIP, PLACE, ZSTD, Row, read, rows
@@ -42,13 +47,17 @@ def test_what_is_encoded_is_read(written: list[Row], how: Encoding, large: bool)
 @given(rows(), st.integers(0, 40), encodings)
 def test_columns_may_lie_in_several_places(written: list[Row], cut: int, how: Encoding) -> None:
     """As they do when they were decoded one after the other; nothing is copied to bring them together."""
-    whole = columns(written)
     values, keys = (
         pa.chunked_array([each.slice(0, cut), each.slice(cut)])
-        for each in (whole.values, whole.keys)
+        for each in (
+            pa.array([row.value for row in written], pa.binary()),
+            pa.array([row.key for row in written], pa.binary()),
+        )
     )
+    whole = columns(written)
+    parts = replace(record_columns(whole.timestamps, values, keys, b""), headers=whole.headers)
 
-    batches = encoded(replace(whole, values=values, keys=keys), how)
+    batches = encoded(parts, how)
 
     assert numbered(written) == read(logged(batches))
 
@@ -130,7 +139,7 @@ def test_no_rows_make_no_batch() -> None:
 def test_records_without_keys(keys: pa.BinaryArray | None) -> None:
     """No column of keys, or one of nulls, are the same."""
     values = pa.array([b"a", None])
-    found = RecordColumns(np.array([1, 2]), values, keys, NO_HEADERS)
+    found = record_columns(np.array([1, 2]), values, keys, NO_HEADERS)
 
     (batch,) = encoded(found, Encoding())
 
@@ -172,7 +181,7 @@ def test_the_same_headers_in_all_rows_are_written_once(headers: list[tuple[str, 
 
     assert section(headers) == found
     values = pa.array([b"a", b"b", None])
-    (batch,) = encoded(RecordColumns(np.zeros(3, np.int64), values, None, found), Encoding())
+    (batch,) = encoded(record_columns(np.zeros(3, np.int64), values, None, found), Encoding())
     assert [headers] * 3 == [row.headers for row in read(logged([batch]))]
 
 

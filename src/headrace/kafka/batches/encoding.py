@@ -8,22 +8,24 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 
 from headrace.kafka.batches.compression import NO_COMPRESSION, Compression, compressed
-from headrace.kafka.batches.header_sections import Sections, lengths
+from headrace.kafka.batches.header_sections import Sections
 from headrace.kafka.batches.headers import HEADER_BYTES, NEWEST_MAGIC
 from headrace.kafka.batches.joining import (
     ZERO,
     Codes,
     Column,
+    Pieces,
     Views,
     coded,
     inline,
     joined,
+    pieces_of,
     renumbered,
     same_view,
-    views_of,
+    whole,
     width,
 )
 from headrace.kafka.batches.producer_batch import UnstampedBatch
@@ -38,7 +40,7 @@ _LENGTH: Final = struct.Struct(">i")
 _ATTRIBUTES_AT: Final = 21
 _ATTRIBUTES: Final = struct.Struct(">h")
 _OVERHEAD: Final = 12
-_Pieces: TypeAlias = tuple[list[Views], list[object], Int64Array]
+_Layout: TypeAlias = tuple[list[Views], list[object], Int64Array]
 _HEADER: Final = np.dtype(
     [
         ("base_offset", ">i8"),
@@ -62,38 +64,49 @@ _HEADER: Final = np.dtype(
 class RecordColumns:
     """Records in order, by columns of equal length.
 
-    *timestamps* are milliseconds, -1 for none; a null in *keys* or *values* is Kafka's null, and without *keys* all are null.
-    *headers* come from :mod:`~headrace.kafka.batches.header_sections`.
+    *timestamps* are milliseconds, -1 for none; without *keys* all are null. *headers* are those of each record with their number in
+    front, or the same for all.
     """
 
     timestamps: Int64Array
-    values: Column
-    keys: Column | None
-    headers: Sections
+    values: Pieces
+    keys: Pieces | None
+    headers: bytes | Pieces
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.timestamps)
 
     def part(self, start: int, stop: int) -> RecordColumns:
         """The rows from *start* to before *stop*, without copying."""
-        return RecordColumns(
-            self.timestamps[start:stop],
-            self.values.slice(start, stop - start),
-            None if self.keys is None else self.keys.slice(start, stop - start),
-            self.headers
-            if isinstance(self.headers, bytes)
-            else self.headers.slice(start, stop - start),
-        )
+        return self._rows(slice(start, stop))
 
     def take(self, rows: Int64Array) -> RecordColumns:
-        """Those *rows*, in their order."""
-        chosen = pa.array(rows)
+        """Those *rows*, in their order; no bytes are copied."""
+        return self._rows(rows)
+
+    def _rows(self, which: slice | Int64Array) -> RecordColumns:
         return RecordColumns(
-            self.timestamps[rows],
-            self.values.take(chosen),
-            None if self.keys is None else self.keys.take(chosen),
-            self.headers if isinstance(self.headers, bytes) else self.headers.take(chosen),
+            self.timestamps[which],
+            self.values.rows(which),
+            None if self.keys is None else self.keys.rows(which),
+            self.headers if isinstance(self.headers, bytes) else self.headers.rows(which),
         )
+
+
+def record_columns(
+    timestamps: Int64Array, values: Column, keys: Column | None, headers: Sections
+) -> RecordColumns:
+    """Records of Arrow's columns; a null in *keys* or *values* is Kafka's null.
+
+    *headers* come from :mod:`~headrace.kafka.batches.header_sections`.
+    """
+    has_keys = keys is not None and keys.null_count < len(keys)
+    return RecordColumns(
+        timestamps,
+        pieces_of(values),
+        pieces_of(keys) if has_keys else None,
+        headers if isinstance(headers, bytes) else pieces_of(headers),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +149,7 @@ def record_tails(octets: Octets, found: Tails) -> RecordTails:
         views["size"], views["at"] = found.sizes, found.at
         tails, buffers = views.view(np.uint64).reshape(-1, 2), [octets.buffer]
     else:
-        buffers = list[object]()
-        tails = views_of(octets.pieces(found.at, found.sizes), buffers)
+        _, tails, buffers = pieces_of(octets.pieces(found.at, found.sizes))
     return RecordTails(found.offsets, found.timestamps, found.sizes, tails, buffers)
 
 
@@ -181,13 +193,15 @@ class RecordTooLargeError(ValueError):
         super().__init__(f"The record in row {row} makes a batch of {size} bytes.")
 
 
-def encoded(columns: RecordColumns | RecordTails, how: Encoding) -> Iterator[UnstampedBatch]:
-    """The batches of *columns*, in order; each row is in one.
+def encoded(
+    columns: RecordColumns | RecordTails, how: Encoding, *, starts: Sequence[int] = ()
+) -> Iterator[UnstampedBatch]:
+    """The batches of *columns*, in order; each row is in one, and each of the rows *starts*, which ascend, begins one.
 
     Raises :class:`RecordTooLargeError` after all batches before that record.
     """
     row = 0
-    for batch in _encoded(columns, how):
+    for batch in _encoded(columns, how, starts):
         if len(batch.data) > how.max_bytes:
             raise RecordTooLargeError(row, len(batch.data))
         yield batch
@@ -203,11 +217,11 @@ def largest_sizes(columns: RecordColumns | RecordTails) -> Int64Array:
     if isinstance(columns, RecordTails):
         longest = width(int(columns.sizes.max()) + _LONGEST_FIELDS)
         return columns.sizes + longest + sum(deltas)
-    keys = np.array([-1]) if columns.keys is None else lengths(columns.keys)
-    values = lengths(columns.values)
-    sizes = np.maximum(keys, 0) + np.maximum(values, 0) + _section_sizes(columns)
+    keys = np.array([-1]) if columns.keys is None else columns.keys.sizes
+    values = columns.values.sizes
+    sizes = np.maximum(values, 0) + np.maximum(keys, 0) + _section_sizes(columns)
     widths = [width(int(most.max())) for most in (keys, values, sizes + _LONGEST_FIELDS)]
-    return sizes + sum(widths) + sum(deltas)
+    return sizes + (sum(widths) + sum(deltas))
 
 
 _LONGEST_VARINT: Final = 10
@@ -216,11 +230,13 @@ _LONGEST_FIELDS: Final = 2 * _LONGEST_VARINT + 3 * 5
 
 def _section_sizes(columns: RecordColumns) -> Int64Array:
     headers = columns.headers
-    return np.array([len(headers)]) if isinstance(headers, bytes) else lengths(headers)
+    return np.array([len(headers)]) if isinstance(headers, bytes) else headers.sizes
 
 
-def _encoded(columns: RecordColumns | RecordTails, how: Encoding) -> Iterator[UnstampedBatch]:
-    for borders in _groups(columns, how):
+def _encoded(
+    columns: RecordColumns | RecordTails, how: Encoding, starts: Sequence[int]
+) -> Iterator[UnstampedBatch]:
+    for borders in _groups(columns, how, starts):
         start = borders[0]
         part = columns.part(start, borders[-1])
         firsts = np.array(borders[:-1]) - start
@@ -228,18 +244,24 @@ def _encoded(columns: RecordColumns | RecordTails, how: Encoding) -> Iterator[Un
             yield _compressed(batch, how.compression) if how.compression.codec else batch
 
 
-def _groups(columns: RecordColumns | RecordTails, how: Encoding) -> Iterator[list[int]]:
+def _groups(
+    columns: RecordColumns | RecordTails, how: Encoding, starts: Sequence[int]
+) -> Iterator[list[int]]:
     """The rows at which batches begin, and behind them the last one's end: of as many batches as are laid out together."""
     if not len(columns):
         return
     ends = np.cumsum(largest_sizes(columns))
     most = min(how.batch_bytes, how.max_bytes) - HEADER_BYTES
     borders, before = [0], 0
+    coming = iter([*starts, len(ends)])
+    next_start = 0
     while borders[-1] < len(ends):
         start = borders[-1]
+        while next_start <= start:
+            next_start = next(coming)
         used = int(ends[start - 1]) if start else 0
         stop = int(np.searchsorted(ends, used + most, side="right"))
-        stop = max(start + 1, min(stop, start + how.batch_rows))
+        stop = max(start + 1, min(stop, start + how.batch_rows, next_start))
         borders.append(stop)
         if stop - borders[0] >= _ROWS or int(ends[stop - 1]) - before >= _GROUP_BYTES:
             yield borders
@@ -257,11 +279,11 @@ def _uncompressed(
     bases = columns.timestamps[firsts]
     times = coded(columns.timestamps - np.repeat(bases, counts))
     offsets = coded(np.arange(rows) - np.repeat(firsts, counts))
+    is_tails = isinstance(columns, RecordTails)
     pieces, buffers, sizes = (
-        _pieces_of_tails(columns, times, offsets)
-        if isinstance(columns, RecordTails)
-        else _pieces(columns, times, offsets)
+        _tails_layout(columns, times, offsets) if is_tails else _layout(columns, times, offsets)
     )
+    ending = columns.headers if not is_tails and isinstance(columns.headers, bytes) else b""
     totals = np.add.reduceat(sizes, firsts) + HEADER_BYTES
     headers = np.zeros(len(firsts), _HEADER)
     headers["length"] = totals - _OVERHEAD
@@ -272,59 +294,73 @@ def _uncompressed(
     headers["max_timestamp"] = np.maximum.reduceat(columns.timestamps, firsts)
     headers["producer_id"] = headers["producer_epoch"] = headers["sequence"] = -1
     headers["count"] = counts
-    content = memoryview(
-        joined([_header_views(firsts, rows, len(buffers)), *pieces], [*buffers, headers], rows)
-    )
+    between = _between(headers, firsts, ending, buffers, rows=rows)
+    last = same_view(ending, buffers)
+    content = memoryview(joined([between, *pieces], buffers, rows, last=last))
     ends = np.cumsum(totals)
     for begin, end, count in zip(ends - totals, ends, counts, strict=True):
         yield UnstampedBatch(content[begin:end], int(count))
 
 
-def _pieces_of_tails(columns: RecordTails, times: Codes, offsets: Codes) -> _Pieces:
-    """As ``_pieces``."""
+def _tails_layout(columns: RecordTails, times: Codes, offsets: Codes) -> _Layout:
+    """As ``_layout``."""
     sizes = columns.sizes + (ZERO.widths + times.widths + offsets.widths).astype(np.int64)
     length = coded(sizes)
     pieces = [*inline([length, ZERO, times, offsets]), columns.tails]
     return pieces, list(columns.buffers), sizes + length.widths.astype(np.int64)
 
 
-def _pieces(columns: RecordColumns, times: Codes, offsets: Codes) -> _Pieces:
-    """The pieces of which records are made, the buffers in which they lie, and how many bytes each record has.
+def _layout(columns: RecordColumns, times: Codes, offsets: Codes) -> _Layout:
+    """The pieces of which records are made, but for headers that are the same for all; their buffers, and how many bytes each record has.
 
     *times* and *offsets* are what they differ by from the first of their batch.
     """
-    rows, buffers = len(columns), list[object]()
-    value_sizes = lengths(columns.values)
-    value_length = coded(value_sizes)
-    sizes = np.maximum(value_sizes, 0) + _section_sizes(columns)
-    if columns.keys is None or columns.keys.null_count == rows:
+    buffers, keys, values = list[object](), columns.keys, columns.values
+    value_length = coded(values.sizes)
+    sizes = np.maximum(values.sizes, 0) + _section_sizes(columns)
+    if keys is None:
         key_length = coded(np.array([-1]))
         middle, key_views = [key_length, value_length], list[Views]()
     else:
-        key_sizes = lengths(columns.keys)
-        key_length = coded(key_sizes)
-        sizes = sizes + np.maximum(key_sizes, 0)
+        key_length = coded(keys.sizes)
+        sizes = sizes + np.maximum(keys.sizes, 0)
         middle = [key_length]
-        key_views = [views_of(columns.keys, buffers), *inline([value_length])]
+        key_views = [keys.views_behind(buffers), *inline([value_length])]
     widths = ZERO.widths + times.widths + offsets.widths + key_length.widths + value_length.widths
     sizes = sizes + widths.astype(np.int64)
     length = coded(sizes)
     pieces = [
         *inline([length, ZERO, times, offsets, *middle]),
         *key_views,
-        views_of(columns.values, buffers),
-        same_view(columns.headers, buffers)
-        if isinstance(columns.headers, bytes)
-        else views_of(columns.headers, buffers),
+        values.views_behind(buffers),
     ]
+    if not isinstance(columns.headers, bytes):
+        pieces.append(columns.headers.views_behind(buffers))
     return pieces, buffers, sizes + length.widths.astype(np.int64)
 
 
-def _header_views(firsts: Int64Array, rows: int, number: int) -> Views:
-    """The headers of batches in front of the rows *firsts*; they lie one after the other in the buffer *number*."""
-    views = np.zeros((rows, 2), np.uint64)
-    views[firsts, 0] = HEADER_BYTES
-    views[firsts, 1] = number + (np.arange(len(firsts), dtype=np.uint64) * HEADER_BYTES << 32)
+def _between(
+    headers: NDArray[np.void],
+    firsts: Int64Array,
+    ending: bytes,
+    buffers: list[object],
+    *,
+    rows: int,
+) -> Views:
+    """What stands in front of each row: the *ending* of the one before, and in the rows *firsts* the header of their batch behind it."""
+    views = np.empty((rows, 2), np.uint64)
+    whole(views)[:] = whole(same_view(ending, buffers))
+    size = len(ending) + HEADER_BYTES
+    content = np.empty((len(firsts), size), np.uint8)
+    content[:, : len(ending)] = np.frombuffer(ending, np.uint8)
+    content[:, len(ending) :] = headers.view(np.uint8).reshape(-1, HEADER_BYTES)
+    at = np.arange(len(firsts), dtype=np.uint64) * size
+    # Nothing is before the first one.
+    at[0] = len(ending)
+    views[firsts, 0] = size
+    views[0, 0] = HEADER_BYTES
+    views[firsts, 1] = len(buffers) + (at << np.uint64(32))
+    buffers.append(content)
     return views
 
 

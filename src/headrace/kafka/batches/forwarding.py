@@ -25,6 +25,7 @@ from headrace.kafka.batches.encoding import (
     RecordTooLargeError,
     concatenated,
     encoded,
+    record_columns,
 )
 from headrace.kafka.batches.errors import CorruptBatchError, UnforwardableError
 from headrace.kafka.batches.header_sections import sections
@@ -376,7 +377,7 @@ def encoded_records(records: pa.Table, how: Encoding, reason: Reason | None) -> 
 
 
 def _decoded_rows(records: pa.Table) -> _Rows:
-    columns = RecordColumns(
+    columns = record_columns(
         records["timestamp"].to_numpy(),
         records["value"],
         records["key"],

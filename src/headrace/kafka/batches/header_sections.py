@@ -14,12 +14,11 @@ import pyarrow.compute as pc
 
 from headrace.kafka.batches.joining import (
     Codes,
-    Column,
     coded,
     inline,
     joined,
+    pieces_of,
     scalar_code,
-    views_of,
 )
 from headrace.kafka.batches.records import HEADERS
 from headrace.kafka.batches.varints import Int64Array
@@ -70,11 +69,11 @@ def sections(column: pa.ListArray) -> Sections:
 def _joined_sections(pairs: pa.StructArray, counts: Int64Array) -> pa.BinaryArray:
     """The sections of rows that have as many of *pairs* as *counts* says, at least one each."""
     keys, values = pairs.flatten()
-    keys = keys.cast(pa.binary())
+    keys, values = pieces_of(keys.cast(pa.binary())), pieces_of(values)
     firsts = np.cumsum(counts) - counts
     buffers: list[object] = []
-    key_views, value_views = views_of(keys, buffers), views_of(values, buffers)
-    key_codes, value_codes = coded(lengths(keys)), coded(lengths(values))
+    key_views, value_views = keys.views_behind(buffers), values.views_behind(buffers)
+    key_codes, value_codes = coded(keys.sizes), coded(values.sizes)
     count_codes = _in_rows(coded(counts), firsts, len(pairs))
     columns = [
         *inline([count_codes, key_codes]),
@@ -85,7 +84,7 @@ def _joined_sections(pairs: pa.StructArray, counts: Int64Array) -> pa.BinaryArra
     sizes = np.broadcast_to(
         count_codes.widths + key_codes.widths + value_codes.widths, len(pairs)
     ).astype(np.int64)
-    sizes += np.maximum(lengths(keys), 0) + np.maximum(lengths(values), 0)
+    sizes += np.maximum(keys.sizes, 0) + np.maximum(values.sizes, 0)
     borders = np.append(0, np.cumsum(np.add.reduceat(sizes, firsts)))
     content = joined(columns, buffers, len(pairs))
     return pa.Array.from_buffers(
@@ -101,8 +100,3 @@ def _in_rows(codes: Codes, rows: Int64Array, count: int) -> Codes:
         column[rows] = each
         placed.append(column)
     return Codes(placed[0], placed[1], placed[2], codes.longest)
-
-
-def lengths(column: Column) -> Int64Array:
-    """The number of bytes in each row of *column*, -1 for null."""
-    return np.array(pc.fill_null(pc.binary_length(column), -1), np.int64)

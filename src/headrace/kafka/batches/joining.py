@@ -6,6 +6,7 @@ A column has one piece for each row. Arrow's views stand for pieces, and Arrow c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,6 +30,10 @@ _LOW_BITS: Final = np.uint64(0x7F)
 _WORD_BYTES: Final = 8
 _WORD_BITS: Final = np.uint64(64)
 _HALF_WORD: Final = np.uint64(32)
+# Sizes and numbers of rows within a batch are seldom larger; both columns of the table stay in a processor's cache.
+_TABLED: Final = 1 << 14
+# How far behind the beginning of a buffer a view can tell that its piece begins.
+_FARTHEST: Final = (1 << 31) - 1
 
 
 class Codes(NamedTuple):
@@ -60,6 +65,24 @@ def _zigzag(number: int) -> int:
 
 def coded(numbers: Int64Array) -> Codes:
     """Integers in variable length, zigzag coded, for one row or more; or one integer for all rows."""
+    least, most = int(numbers.min()), int(numbers.max())
+    if least == most:
+        return _computed(numbers[:1])
+    if least < -1 or most >= _TABLED:
+        return _computed(numbers)
+    low, widths = _table()
+    at = numbers + 1
+    return Codes(low[at], np.zeros(1, np.uint64), widths[at], width(most))
+
+
+@cache
+def _table() -> tuple[UInt64s, UInt64s]:
+    """The codes of -1 and the first numbers from 0 on, and their widths."""
+    codes = _computed(np.arange(-1, _TABLED))
+    return codes.low, codes.widths
+
+
+def _computed(numbers: Int64Array) -> Codes:
     rest = ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
     longest = max(1, -(-int(rest.max()).bit_length() // 7))
     words: list[UInt64s] = []
@@ -89,7 +112,7 @@ def inline(codes: Sequence[Codes]) -> list[Views]:
     """Columns of pieces with the bytes of *codes* one after the other: one column where they fit into a view, or more."""
     found: list[Views] = []
     packed = NOTHING
-    for each in codes:
+    for each in _merged(codes):
         fits = each.longest <= _WORD_BYTES and packed.longest + each.longest <= INLINE_BYTES
         if not fits and packed.longest:
             found.append(_inline_views(packed))
@@ -98,12 +121,30 @@ def inline(codes: Sequence[Codes]) -> list[Views]:
     return [*found, _inline_views(packed)]
 
 
+def _merged(codes: Sequence[Codes]) -> list[Codes]:
+    """*codes*, those together that are the same in all rows: they cost as much as one row does."""
+    found: list[Codes] = []
+    for each in codes:
+        before = found[-1] if found else None
+        if (
+            before is not None
+            and len(before.widths) == len(each.widths) == 1
+            and before.longest + each.longest <= _WORD_BYTES
+        ):
+            found[-1] = _after(before, each)
+        else:
+            found.append(each)
+    return found
+
+
 def _after(before: Codes, codes: Codes) -> Codes:
     shift = before.widths << np.uint64(3)
     high = before.high
     if before.longest + codes.longest > _WORD_BYTES:
         # What is shifted by a whole word or more is 0, also by what is "negative" here.
-        high = high | (codes.low >> (_WORD_BITS - shift)) | (codes.low << (shift - _WORD_BITS))
+        high = high | (codes.low >> (_WORD_BITS - shift))
+        if before.longest >= _WORD_BYTES:
+            high = high | (codes.low << (shift - _WORD_BITS))
     return Codes(
         before.low | (codes.low << shift),
         high,
@@ -114,8 +155,15 @@ def _after(before: Codes, codes: Codes) -> Codes:
 
 def _inline_views(codes: Codes) -> Views:
     first = codes.widths | (codes.low << _HALF_WORD)
-    second = (codes.low >> _HALF_WORD) | (codes.high << _HALF_WORD)
-    return np.stack(np.broadcast_arrays(first, second), axis=-1)
+    views = np.empty((max(len(first), len(codes.high)), 2), np.uint64)
+    views[:, 0] = first
+    views[:, 1] = (codes.low >> _HALF_WORD) | (codes.high << _HALF_WORD)
+    return views
+
+
+def whole(views: Views) -> NDArray[np.complex128]:
+    """*views* with one element for each: numpy copies these several times as fast as pairs of words."""
+    return views.view(np.complex128)[..., 0]
 
 
 def same_view(piece: bytes, buffers: list[object]) -> Views:
@@ -131,29 +179,67 @@ def same_view(piece: bytes, buffers: list[object]) -> Views:
     return view.view(np.uint64)
 
 
-def views_of(column: Column, buffers: list[object]) -> Views:
-    """The pieces of *column*, none for null; the buffers in which they lie are added to *buffers*."""
+class Pieces(NamedTuple):
+    """A column of bytes: the *sizes* of its rows, -1 for null, *views* of them, and the *buffers* in which those that are not short lie."""
+
+    sizes: Int64Array
+    views: Views
+    buffers: Sequence[object]
+
+    def rows(self, which: slice | Int64Array) -> Pieces:
+        """Those rows; no bytes are copied."""
+        return Pieces(self.sizes[which], self.views[which], self.buffers)
+
+    def views_behind(self, buffers: list[object]) -> Views:
+        """The views, for pieces that lie behind *buffers*, to which those of this column are added."""
+        views = renumbered(self.views, len(buffers))
+        buffers += self.buffers
+        return views
+
+
+def pieces_of(column: Column) -> Pieces:
+    """The rows of *column*, whose bytes are not copied unless they are short."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    found: list[Views] = []
-    for chunk in chunks:
-        views, content = _views(chunk, len(buffers))
-        found.append(views)
-        buffers.append(content)
-    return found[0] if len(found) == 1 else np.concatenate(found)
-
-
-def _views(column: pa.BinaryArray, number: int) -> tuple[Views, pa.Buffer]:
-    cast = column.cast(pa.binary_view())
-    buffers = cast.buffers()
-    assert len(buffers) <= 3, "a column has one buffer, and its cast takes it over"  # noqa: PLR2004
-    words = np.frombuffer(buffers[1] or b"", np.uint64).reshape(-1, 2)
-    words = words[cast.offset : cast.offset + len(column)]
-    if column.null_count:
-        words = np.where(column.is_null().to_numpy(zero_copy_only=False)[:, None], 0, words)
-    words = renumbered(words, number)
-    return words.astype(np.uint64, copy=False), (
-        buffers[2] if len(buffers) > 2 else pa.py_buffer(b"")  # noqa: PLR2004
+    found = [_pieces(each) for each in chunks if len(each)]
+    if len(found) == 1:
+        return found[0]
+    buffers: list[object] = []
+    views = [each.views_behind(buffers) for each in found]
+    return Pieces(
+        np.concatenate([np.empty(0, np.int64), *(each.sizes for each in found)]),
+        np.concatenate([np.empty((0, 2), np.uint64), *views]),
+        buffers,
     )
+
+
+def _pieces(column: pa.BinaryArray) -> Pieces:
+    _, offsets, content = column.buffers()
+    kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+    assert offsets is not None, "there are rows"
+    borders = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1]
+    borders = borders.astype(np.int64, copy=False)
+    sizes = np.diff(borders)
+    if column.null_count:
+        sizes[column.is_null().to_numpy(zero_copy_only=False)] = -1
+    begin = int(borders[0])
+    if sizes.min() <= INLINE_BYTES or int(borders[-1]) - begin > _FARTHEST:
+        return _cast_pieces(column, sizes)
+    assert content is not None, "no row is empty"
+    views = np.empty((len(column), 2), np.uint64)
+    # What views have of a piece's beginning is for comparisons only.
+    views[:, 0] = sizes
+    views[:, 1] = (borders[:-1] - begin) << 32
+    return Pieces(sizes, views, [content.slice(begin)])
+
+
+def _cast_pieces(column: pa.BinaryArray, sizes: Int64Array) -> Pieces:
+    cast = column.cast(pa.binary_view())
+    _, words, *buffers = cast.buffers()
+    views = np.frombuffer(words or b"", np.uint64).reshape(-1, 2)
+    views = views[cast.offset : cast.offset + len(column)]
+    if column.null_count:
+        views = np.where((sizes < 0)[:, None], np.uint64(0), views)
+    return Pieces(sizes, views, buffers)
 
 
 def renumbered(views: Views, number: int) -> Views:
@@ -166,13 +252,18 @@ def renumbered(views: Views, number: int) -> Views:
     return moved
 
 
-def joined(columns: Sequence[Views], buffers: Sequence[object], rows: int) -> pa.Buffer:
-    """The bytes of all pieces, row by row; long ones lie in *buffers*, to which their views refer by number."""
-    views = np.empty((rows, len(columns), 2), np.uint64)
+def joined(
+    columns: Sequence[Views], buffers: Sequence[object], rows: int, *, last: Views | None = None
+) -> pa.Buffer:
+    """The bytes of all pieces, row by row, and of *last* behind them; long ones lie in *buffers*, to which their views refer by number."""
+    count = rows * len(columns)
+    views = np.empty((count + 1, 2), np.uint64)
+    by_row = views[:count].reshape(rows, len(columns), 2)
     for index, column in enumerate(columns):
-        views[:, index] = column
+        whole(by_row)[:, index] = whole(column)
+    views[count] = 0 if last is None else last
     given = [None, pa.py_buffer(views), *(pa.py_buffer(each) for each in buffers)]
-    pieces = pa.Array.from_buffers(pa.binary_view(), rows * len(columns), given)
+    pieces = pa.Array.from_buffers(pa.binary_view(), count + 1, given)
     content = pieces.cast(pa.binary()).buffers()[2]
     assert content is not None
     return content
