@@ -35,6 +35,8 @@ from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.connect.partition import OffsetReader, SourcePartition
 from headrace.connect.task import Offsets, Polled, SourceTask
 from headrace.kafka.client_sender import ClientSender
+from headrace.kafka.sender import Sender
+from headrace.kafka.wire_sender import WireSender
 
 GROUPS, ENDS, UPDATE, MOMENT, MARKS = (
     "test.groups",
@@ -57,7 +59,7 @@ class Death:
     def __init__(self) -> None:
         self._moment: Moment | None = None
         self._mark = Path()
-        self._has_offsets = False
+        self._has_offsets = self._is_settling = False
 
     def is_due(self, moment: Moment | None, mark: Path) -> None:
         """It is to come in the commit that follows; never with ``None``."""
@@ -73,7 +75,7 @@ class Death:
         """*send_offsets* with a moment before it, and one when the broker has them, unknown to the loop."""
 
         @wraps(send_offsets)
-        def sending(sender: ClientSender, *args: object) -> None:
+        def sending(sender: Sender, *args: object) -> None:
             self.come(Moment.BEFORE)
             send_offsets(sender, *args)
             if self._moment is Moment.DURING:
@@ -87,18 +89,22 @@ class Death:
         """*settle*, which ends a commit, with a moment behind it."""
 
         @wraps(settle)
-        def settling(sender: ClientSender) -> None:
+        def settling(sender: Sender) -> None:
+            is_within, self._is_settling = self._is_settling, True
             settle(sender)
-            if self._has_offsets:
+            self._is_settling = is_within
+            # A commit flushes first.
+            if self._has_offsets and not is_within:
                 self.come(Moment.AFTER)
 
         return settling
 
 
 _death = Death()
-ClientSender.send_offsets = _death.around_offsets(ClientSender.send_offsets)
-ClientSender.commit = _death.behind(ClientSender.commit)
-ClientSender.flush = _death.behind(ClientSender.flush)
+for _sender in (ClientSender, WireSender):
+    _sender.send_offsets = _death.around_offsets(_sender.send_offsets)
+    _sender.commit = _death.behind(_sender.commit)
+    _sender.flush = _death.behind(_sender.flush)
 
 
 class DyingTask(SourceTask):

@@ -18,6 +18,7 @@ from end_to_end.live import Life
 from end_to_end.planned_commits import SQL, selected
 from headrace.runtime.engine import Engine
 from headrace.spark.engine import SparkEngine
+from headrace.task.connector_spec import SenderKind
 from headrace.testing.judge import committed_records
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.slow]
@@ -30,6 +31,9 @@ _FIRST, _SECOND = 5, 7
 _MICRO_BATCHES = {_FIRST: 4, _SECOND: 2}
 # The long one never comes, and is below the time-out of transactions.
 _SHORT_MS, _LONG_MS = "1", "50000"
+
+SENDERS = list(SenderKind)
+_CELLS = (list(Update), list(Moment), list(Ends))
 
 BOUNDARIES: Mapping[Ends, Mapping[str, str]] = {
     Ends.POLL: {"transaction.boundary": "poll"},
@@ -73,6 +77,7 @@ class CommitMatrix:
             UPDATE: update,
             MOMENT: moment,
             MARKS: str(marks),
+            "headrace.sender": self._sender(update, moment),
             **(BOUNDARIES[self._ends] if self._exactly_once else {}),
             **(SQL if self._with_sql else {}),
         }
@@ -83,6 +88,13 @@ class CommitMatrix:
             moment=moment,
             planned=self._with_sql,
         )
+
+    def _sender(self, update: Update, moment: Moment) -> SenderKind:
+        """One in half of the cells, the other in those next to them."""
+        place = (
+            each.index(of) for each, of in zip(_CELLS, (update, moment, self._ends), strict=True)
+        )
+        return SENDERS[sum(place) % len(SENDERS)]
 
     def read(self, groups: int) -> Mapping[str, Exception]:
         """Run all connectors until they have read so many groups; the failures."""
