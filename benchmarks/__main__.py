@@ -52,6 +52,8 @@ from benchmarks.results import Results
 from benchmarks.rows import ROWS, Row, Source, chosen, schedule
 from benchmarks.s3_server import s3_server
 from benchmarks.samples import Sample, csv_sample, jsonl_sample
+from benchmarks.stages import KEY as PROFILE
+from benchmarks.stages import StageProfile, measured_stages, stage_section
 from headrace.broker import Broker
 from headrace.connect.errors import ConnectError
 from headrace.testing.schema_registry import SchemaRegistry
@@ -97,7 +99,7 @@ def main() -> int:
     runs: dict[str, list[Measurement]] = {}
     plans: dict[str, PlanMeasured] = {}
     figures: dict[str, dict[str, Sequence[Figure]]] = {title: {} for title in FIGURES}
-    reads, mirrors, failed = list[Measured](), list[Copied | Delayed](), False
+    profiles, reads, mirrors = list[StageProfile](), list[Measured](), list[Copied | Delayed]()
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
             failed = _measure(options, Path(name), runs)
@@ -106,6 +108,7 @@ def main() -> int:
             failed |= _control(options, Path(name) / "group", GROUP_CASES, figures[GROUP])
             failed |= _scale(options, figures[SCALE])
             _chain(options, figures[CHAINS])
+            _profile(options, Path(name), profiles)
             _read(options, Path(name), reads)
             failed |= _mirror(options, Path(name), mirrors)
         except KeyboardInterrupt:
@@ -117,6 +120,7 @@ def main() -> int:
     sections = (
         plan_section(plans),
         *(figure_section(title, found) for title, found in figures.items()),
+        stage_section(profiles),
         kafka_source_section(reads),
         mirror_section(mirrors),
     )
@@ -136,6 +140,7 @@ def _keys() -> Iterator[str]:
     all_cases = (*CASES, *CONTROL_CASES, *GROUP_CASES, *SCALE_CASES)
     yield from (f"{case.key:22}   {case.title}" for case in all_cases)
     yield f"{CHAIN:22}   a chain of transformations, in batches and record by record"
+    yield f"{PROFILE:22}   where a slot's CPU time goes, by stage"
     yield f"{KAFKA_SOURCE:22}   reading Kafka in Spark, beside Spark's own source and the bare client"
     yield from (f"{case.key:22} {case.tasks} a mirror: {case.title}" for case in cases(1, 1))
     yield f"{DELAY:22}   a mirror's delays at a steady rate, and its restart after kill -9"
@@ -252,6 +257,18 @@ def _chain(options: argparse.Namespace, figures: dict[str, Sequence[Figure]]) ->
     if _is_wanted(CHAIN, options):
         _say(f"a chain of transformations ({CHAIN})")
         figures[CHAIN] = chain_figures(min(options.records, CHAIN_RECORDS))
+
+
+def _profile(options: argparse.Namespace, folder: Path, profiles: list[StageProfile]) -> None:
+    """Measure a slot by stage, adding to *profiles* as it goes."""
+    if not _is_wanted(PROFILE, options):
+        return
+    place = folder / PROFILE
+    place.mkdir()
+    _say(f"a slot by stage ({PROFILE})")
+    for each in measured_stages(place, options.records, rounds=max(1, options.pairs // 2)):
+        _say(f"    {each.title}: {each.together:.3f} CPU s per million")
+        profiles.append(each)
 
 
 def _read(options: argparse.Namespace, folder: Path, reads: list[Measured]) -> None:

@@ -16,6 +16,7 @@ from benchmarks.s3_server import BUCKET, settings_of
 
 Format = Literal["lines", "jsonl", "csv", "parquet", "avro", "bytes"]
 RANGES_PER_SLOT = 4
+_HEADRACE: Final = ("-m", "headrace")
 _JSON = {"value.converter": JSON, "value.converter.schemas.enable": "false"}
 _CONVERTERS: Mapping[Format, Mapping[str, str]] = {
     "lines": {"value.converter": STRING},
@@ -31,7 +32,8 @@ _CONVERTERS: Mapping[Format, Mapping[str, str]] = {
 class HeadraceWorker:
     """One connector of class ``files`` in a worker with *slots* slots; several slots split the file.
 
-    It reads from local disk, or the same file *from_store*; *settings* are added to the connector's.
+    It reads from local disk, or the same file *from_store*; *settings* are added to the connector's. *command* are Python's
+    arguments that stand for ``headrace``.
     """
 
     format: Format
@@ -39,11 +41,12 @@ class HeadraceWorker:
     slots: int = 1
     from_store: bool = False
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    command: Sequence[str] = _HEADRACE
     slot_marker: Final[str] = "pyspark.worker"
 
     def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
         """Start the worker, which reads the file and ends."""
-        return [_started(job, self._worker(job), self._connector(job))]
+        return [_started(job, self._worker(job), self._connector(job), self.command)]
 
     def begin(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """Do nothing: the command does all of it."""
@@ -115,10 +118,13 @@ def _worker(job: Job, *, slots: int) -> dict[str, str]:
 
 
 def _started(
-    job: Job, worker: Mapping[str, str], connector: Mapping[str, str]
+    job: Job,
+    worker: Mapping[str, str],
+    connector: Mapping[str, str],
+    headrace: Sequence[str] = _HEADRACE,
 ) -> subprocess.Popen[bytes]:
     files = job.folder / "worker.json", job.folder / "connector.json"
     for path, config in zip(files, (worker, connector), strict=True):
         path.write_text(json.dumps(config))
-    command = [sys.executable, "-m", "headrace", "run", *map(str, files), "--once"]
+    command = [sys.executable, *headrace, "run", *map(str, files), "--once"]
     return started(command, job)

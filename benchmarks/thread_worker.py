@@ -13,7 +13,7 @@ from headrace.cli import run
 from headrace.cli import worker as group_worker
 from headrace.cli.main import outcome
 from headrace.runtime.engine import DataPlane
-from headrace.worker import serving, serving_group
+from headrace.worker import running, serving, serving_group
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -25,6 +25,7 @@ _SLOTS = 8
 def main() -> int:
     """Run the command line."""
     plane = DataPlane.of(ThreadEngine(slots=_SLOTS))
+    run.running = partial(running, data_plane=plane)
     run.serving = partial(serving, data_plane=plane)
     group_worker.serving_group = partial(serving_group, data_plane=plane)
     return outcome(sys.argv[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,10 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 Int64Array = NDArray[np.int64]
+
+# Arrow's view of bytes: where they lie in which buffer, and how they begin, which no cast looks at. It holds so few itself.
+_INLINE_BYTES: Final = 12
+_VIEW: Final = np.dtype([("size", "<i4"), ("begin", "<u4"), ("buffer", "<i4"), ("at", "<i4")])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +83,19 @@ class RowBlock:
 
     def column(self) -> pa.BinaryArray:
         """A copy of all rows as one column of bytes."""
+        sizes = self.ends - self.starts
+        if not len(self) or sizes.min() <= _INLINE_BYTES:
+            return self._column_of_short()
+        # One cast of views of the rows allocates exactly what the column takes; what `take` allocates in advance is
+        # cleared by the system, which costs more than copying.
+        views = np.zeros(len(self), _VIEW)
+        views["size"], views["at"] = sizes, self.starts
+        buffers = [None, pa.py_buffer(views), pa.py_buffer(self.buffer)]
+        return pa.Array.from_buffers(pa.binary_view(), len(self), buffers).cast(pa.binary())
+
+    def _column_of_short(self) -> pa.BinaryArray:
         # An Arrow column has no gaps between its values, so each gap (a line end) becomes a value too,
-        # and one `take` copies every other value: the fastest of the six ways that were measured.
+        # and one `take` copies every other value: ten times as fast as making views that hold their bytes.
         count = len(self)
         if not count:
             return pa.array([], pa.binary())
