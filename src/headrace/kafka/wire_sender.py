@@ -56,8 +56,6 @@ from headrace.kafka.wire.settings import wire_settings
 from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.kafka.wire.written_topics import WrittenTopics
 
-# No topic that anyone uses takes less, so for less than that its limit is not asked for.
-_SURELY_TAKEN_BYTES: Final = 32 << 10
 _UNKNOWN_OFFSET: Final = -1
 _FORWARDED: Final = "forwarded"
 _JAVA_PARTITIONERS: Final = ("murmur2", "murmur2_random")
@@ -342,7 +340,10 @@ class WireSender:
             raise too_large(topic, row, self._settings.max_bytes)
         if records.partition is not None:
             self._known.refuse_lacking(topic, records.partition)
-        how = self._settings.encoding(self._limit(topic, int(sizes.sum())))
+        else:
+            # A topic that this creates has no limit before.
+            self._topics.partitions(topic)
+        how = self._settings.encoding(self._limit(topic))
         try:
             return list(
                 row_batches(
@@ -415,7 +416,7 @@ class WireSender:
         """
         target, released = TopicPartition(batches.topic, batches.partition), batches.released()
         source, place = batches.source_partition, source_place(batches)
-        limits = self._settings.forwarding(self._limit(batches.topic, batches.nbytes))
+        limits = self._settings.forwarding(self._limit(batches.topic))
         sent, reached = 0, batches.start
         try:
             for each in self._forwarding.prepared(batches, limits):
@@ -462,10 +463,8 @@ class WireSender:
         named = [TopicPartition(*each) for each in places]
         self._cluster.delete_offsets(group, named, self._opening())
 
-    def _limit(self, topic: str, nbytes: int) -> int:
-        """How many bytes a batch may have in *topic*, when *nbytes* are to be sent."""
-        if nbytes <= _SURELY_TAKEN_BYTES:
-            return self._settings.max_bytes
+    def _limit(self, topic: str) -> int:
+        """How many bytes a batch may have in *topic*: small records that it takes one by one it may refuse together."""
         return self._topics.max_bytes(topic) or self._settings.max_bytes
 
     def _push(self) -> None:
