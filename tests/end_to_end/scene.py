@@ -26,6 +26,8 @@ from headrace.worker import DataPlane, running
 RECORDS_PER_SECOND = 8_000
 COMMIT_MS = 150
 ROUND_SECONDS = 2.0
+SENDERS = ("wire", "client")
+"""Of connectors; both are in each matrix."""
 
 
 @dataclass(frozen=True)

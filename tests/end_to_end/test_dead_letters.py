@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from doubles.process_engine import ProcessEngine
 from end_to_end.live import Life
-from end_to_end.scene import Scene, is_claim, pause
+from end_to_end.scene import SENDERS, Scene, is_claim, pause
 from end_to_end.test_failures import make_topic
 from headrace.observe.events import MicroBatchEnded
 from headrace.testing.judge import committed_records, judged
@@ -50,14 +50,15 @@ def write_mixed(folder: Path, *, files: int = 2, lines: int = 12_000) -> tuple[l
 @pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.kill
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("seed", "sender"), [*enumerate(SENDERS)])
 def test_a_killed_slot_loses_no_letter_and_doubles_none(
-    bootstrap: str, tmp_path: Path, processes: ProcessEngine, seed: int
+    bootstrap: str, tmp_path: Path, processes: ProcessEngine, seed: int, *, sender: str
 ) -> None:
     """Records and letters together are the input, each once; the topic was made with one partition."""
     topic = f"letters-{seed}-{os.getpid()}"
     dead = f"{topic}-dead"
     scene = Scene(bootstrap, tmp_path, topic, connector=tolerant(dead))
+    scene.connector["headrace.sender"] = sender
     good, bad = write_mixed(scene.files)
 
     with scene.running(processes) as wait:
@@ -88,15 +89,16 @@ def add_files(life: Life, **settings: str) -> str:
     return life.add("files", files_path=str(life.folder / "in"), files_min_age_ms="0", **settings)
 
 
+@pytest.mark.parametrize("sender", SENDERS)
 @pytest.mark.parametrize("exactly_once", ["enabled", "disabled"])
-def test_another_client_reads_what_was_wrong(life: Life, exactly_once: str) -> None:
+def test_another_client_reads_what_was_wrong(life: Life, exactly_once: str, sender: str) -> None:
     """A line that is no JSON with its bytes, one that is too large by reference; the rest is sent."""
     life.worker["exactly.once.source.support"] = exactly_once
     file = life.folder / "in" / "a.jsonl"
     file.write_bytes(b'1\nno\n"%s"\n4\n' % (b"x" * 30_000))
     dead = f"{life.next_name()}-dead"
     topic = add_files(life, producer_override_max_request_size="20000")
-    life.connectors[0] |= tolerant(dead)
+    life.connectors[0] |= tolerant(dead) | {"headrace.sender": sender}
 
     assert {} == life.run_once()
     assert {} == life.run_once()
@@ -132,13 +134,14 @@ def test_without_a_topic_they_are_counted(life: Life) -> None:
     assert [2] == [each.skipped for each in told]
 
 
-def test_a_letter_that_the_broker_refuses_fails_the_task(life: Life) -> None:
+@pytest.mark.parametrize("sender", SENDERS)
+def test_a_letter_that_the_broker_refuses_fails_the_task(life: Life, sender: str) -> None:
     """Nothing of its transaction is there, and the topic of letters is named."""
     (life.folder / "in" / "a.jsonl").write_bytes(b"1\n" + b"no" * 1_000 + b"\n3\n")
     dead = f"{life.next_name()}-dead"
     make_topic(life.bootstrap, dead, max_message_bytes="500")
     topic = add_files(life)
-    life.connectors[0] |= tolerant(dead)
+    life.connectors[0] |= tolerant(dead) | {"headrace.sender": sender}
 
     failures = life.run_once()
 

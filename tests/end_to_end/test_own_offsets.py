@@ -12,7 +12,7 @@ from doubles.puppets import PLANNED, reading
 from end_to_end import dying_copies
 from end_to_end.live import Life, numbers
 from end_to_end.places import in_topic
-from end_to_end.scene import Scene
+from end_to_end.scene import SENDERS, Scene
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
@@ -38,11 +38,12 @@ def life(bootstrap: str, tmp_path: Path, request: pytest.FixtureRequest) -> Life
     return life
 
 
-def test_what_is_committed_is_in_both_places(life: Life) -> None:
+@pytest.mark.parametrize("sender", SENDERS)
+def test_what_is_committed_is_in_both_places(life: Life, sender: str) -> None:
     """The connector's topic is made; a clean end leaves nothing to be copied."""
     name = life.add(PLANNED, reading(life.next_name(), 300))
     own = f"{life.name}-own"
-    life.connectors[0][KEY] = own
+    life.connectors[0] |= {KEY: own, "headrace.sender": sender}
 
     assert {} == life.run_once()
     found = in_topic(life.bootstrap, own, name)
@@ -126,14 +127,15 @@ def test_the_worker_s_topic_under_another_address_is_one_store(
 @pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.kill
-@pytest.mark.parametrize("victim", ["slot", "worker"])
+@pytest.mark.parametrize(("victim", "sender"), [("slot", "wire"), ("worker", "client")])
 def test_a_kill_between_the_commit_and_its_copy_loses_and_doubles_nothing(
-    bootstrap: str, tmp_path: Path, processes: ProcessEngine, victim: str
+    bootstrap: str, tmp_path: Path, processes: ProcessEngine, victim: str, *, sender: str
 ) -> None:
     """The own topic wins, the copies catch up, and without the own topic it goes on from them."""
     scene = Scene(bootstrap, tmp_path, f"own-offsets-{victim}-{os.getpid()}")
     own = f"{scene.topic}-own"
     scene.connector = {KEY: own, "connector.class": "end_to_end.dying_copies:DyingFiles"}
+    scene.connector["headrace.sender"] = sender
     scene.worker = {"plugin.modules": "end_to_end.dying_copies"}
     expected = scene.write(records=4_000)
     mark = dying_copies.armed(scene, victim)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from doubles.process_engine import ProcessEngine
-from end_to_end.scene import Scene
+from end_to_end.scene import SENDERS, Scene
 from end_to_end.secured import CANARY, Secured, secured_broker
 from end_to_end.test_dead_letters import tolerant, write_mixed
 from headrace.config.config_files import read_worker_file
@@ -20,8 +20,9 @@ from headrace.connect.errors import FencedError
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.sender import EncodedRecords
+from headrace.kafka.sender import EncodedRecords, Sender
 from headrace.kafka.transaction_coordinator import TransactionCoordinator
+from headrace.kafka.wire_sender import make_wire_sender
 from headrace.testing.judge import judged
 
 pytestmark = pytest.mark.broker
@@ -41,14 +42,21 @@ def _worker(secured: Secured, folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sender", SENDERS)
 def test_a_connector_runs_exactly_once(
-    secured: Secured, tmp_path: Path, processes: ProcessEngine, caplog: pytest.LogCaptureFixture
+    secured: Secured,
+    tmp_path: Path,
+    processes: ProcessEngine,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    sender: str,
 ) -> None:
     """Every client logs in: for offsets, records, dead letters; and a second run sends nothing again."""
     caplog.set_level(logging.DEBUG)
-    topic = f"secured-{os.getpid()}"
+    topic = f"secured-{sender}-{os.getpid()}"
     dead = f"{topic}-dead"
     scene = Scene(secured.judges, tmp_path, topic, connector=tolerant(dead))
+    scene.connector["headrace.sender"] = sender
     scene.worker = _worker(secured, tmp_path)
     good, bad = write_mixed(scene.files, lines=2_000)
 
@@ -61,14 +69,17 @@ def test_a_connector_runs_exactly_once(
     assert CANARY not in caplog.text
 
 
+@pytest.mark.parametrize("make", [make_sender, make_wire_sender], ids=["client", "wire"])
 @pytest.mark.parametrize("whose", ["producer", "worker"])
-def test_fencing_logs_in_too(secured: Secured, tmp_path: Path, whose: str) -> None:
+def test_fencing_logs_in_too(
+    secured: Secured, tmp_path: Path, whose: str, make: Callable[..., Sender]
+) -> None:
     """As the connector's producers, which have a password and keys in PEM, and as the worker: SCRAM and PKCS12."""
     config = WorkerConfig.parse(
         {"key.converter": "string", "value.converter": "string", **_worker(secured, tmp_path)}
     )
     settings = producer_config(config.client("producer"), transactional_id="fenced-one")
-    sender = make_sender(settings, owner="a test", open_seconds=30)
+    sender = make(settings, owner="a test", open_seconds=30)
     sender.open()
     client = config.client("producer") if whose == "producer" else config.connection()
     coordinator = TransactionCoordinator(producer_config(client))

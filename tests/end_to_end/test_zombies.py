@@ -12,7 +12,7 @@ import pytest
 
 from doubles.process_engine import ProcessEngine
 from end_to_end.held_task import HOLD
-from end_to_end.scene import OutOfReach, Scene, is_claim
+from end_to_end.scene import SENDERS, OutOfReach, Scene, is_claim
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import Replanned, SlotClaimed
 from headrace.task.slot_work import SlotTicket
@@ -36,11 +36,13 @@ def scene_of(bootstrap: str, folder: Path, name: str) -> Scene:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sender", SENDERS)
 def test_a_stopped_slot_that_wakes_after_it_was_replaced_writes_nothing(
-    bootstrap: str, tmp_path: Path, processes: ProcessEngine
+    bootstrap: str, tmp_path: Path, processes: ProcessEngine, sender: str
 ) -> None:
     """SIGSTOP in the middle of a transaction, SIGCONT when its successor is at work."""
-    scene = scene_of(bootstrap, tmp_path, "zombie")
+    scene = scene_of(bootstrap, tmp_path, f"zombie-{sender}")
+    scene.connector["headrace.sender"] = sender
     expected = scene.write()
 
     with scene.running(processes) as wait:
@@ -70,6 +72,7 @@ def test_a_slot_held_before_its_producer_wakes_into_a_newer_generation_and_write
     scene = scene_of(bootstrap, tmp_path, "held")
     scene.worker["plugin.modules"] = "end_to_end.held_task"
     scene.connector["connector.class"] = "end_to_end.held_task:HeldConnector"
+    scene.connector["headrace.sender"] = "wire"
     # One task, so that both generations write under one transactional id.
     scene.connector["tasks.max"] = "1"
     expected = scene.write(files=1)
@@ -131,6 +134,7 @@ def test_a_second_attempt_of_a_slot_does_not_write_what_the_first_one_wrote(
     """It finds the token claimed and returns; the work is planned again from what was committed."""
     engine = RetryingEngine(slots=2, python_path=[str(HERE)])
     scene = Scene(bootstrap, tmp_path, f"attempt-{os.getpid()}")
+    scene.connector["headrace.sender"] = "wire"
     expected = scene.write()
 
     with scene.running(engine) as wait:
