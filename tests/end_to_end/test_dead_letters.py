@@ -88,15 +88,16 @@ def add_files(life: Life, **settings: str) -> str:
     return life.add("files", files_path=str(life.folder / "in"), files_min_age_ms="0", **settings)
 
 
+@pytest.mark.parametrize("sender", ["client", "wire"])
 @pytest.mark.parametrize("exactly_once", ["enabled", "disabled"])
-def test_another_client_reads_what_was_wrong(life: Life, exactly_once: str) -> None:
+def test_another_client_reads_what_was_wrong(life: Life, exactly_once: str, sender: str) -> None:
     """A line that is no JSON with its bytes, one that is too large by reference; the rest is sent."""
     life.worker["exactly.once.source.support"] = exactly_once
     file = life.folder / "in" / "a.jsonl"
     file.write_bytes(b'1\nno\n"%s"\n4\n' % (b"x" * 30_000))
     dead = f"{life.next_name()}-dead"
     topic = add_files(life, producer_override_max_request_size="20000")
-    life.connectors[0] |= tolerant(dead)
+    life.connectors[0] |= {**tolerant(dead), "headrace.sender": sender}
 
     assert {} == life.run_once()
     assert {} == life.run_once()
