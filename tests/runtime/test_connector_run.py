@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -31,6 +32,7 @@ from headrace.observe.events import (
     TaskFailed,
     Waiting,
 )
+from headrace.observe.secret_masking import Secrets
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.engine import Capacity, OtherVersionError
 from headrace.runtime.services import MembershipError, RunSpec, Timing
@@ -94,6 +96,28 @@ def test_the_tokens_of_a_lost_job_are_withdrawn_before_its_ids_are_fenced(
     assert run.failure is None
     assert [["g-c-0", "g-c-1"], ["g-c-0", "g-c-1"]] == desk.done
     assert [False] == valid
+
+
+def test_what_sends_instead_of_the_wire_is_logged_once(
+    desks: list[Desk], caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the start of the connector, with the reason, and without a secret that is in it."""
+    desk = Desk(lambda *_: FINISHED, work_for(2))
+    desks.append(desk)
+    desk.spec = replace(
+        SPEC,
+        not_by_wire="partitioner: hush-7391-hush is not supported here.",
+        secrets=Secrets(values={"hush-7391-hush": "${file:a:b}"}),
+    )
+    with caplog.at_level(logging.INFO):
+        assert desk.run().failure is None
+
+    [told] = [each for each in caplog.messages if "the client library's producer sends" in each]
+    assert told.startswith("Connector c: ")
+    assert "partitioner: " in told
+    assert "set headrace.sender to client" in told
+    assert "hush" not in told
+    assert "${file:a:b}" in told
 
 
 def test_the_slot_count_is_stored_before_the_first_slot_starts(desks: list[Desk]) -> None:

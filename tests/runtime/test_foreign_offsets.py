@@ -22,7 +22,7 @@ from headrace.offsets.store import LockedOffsetStore
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.services import RunSpec
-from headrace.task.connector_spec import Delivery
+from headrace.task.connector_spec import Delivery, SenderKind
 from headrace.testing.judge import committed_records
 from runtime.desk import SPEC, Desk
 
@@ -122,12 +122,15 @@ def open_desk(bootstrap: str, offsets_topic: str) -> Iterator[Callable[[], Locke
 
 
 @pytest.mark.broker
+@pytest.mark.parametrize("sender", SenderKind)
 @pytest.mark.parametrize("delivery", [Delivery.EXACTLY_ONCE, Delivery.AT_LEAST_ONCE])
 def test_the_topic_holds_one_form_of_each_offset_afterwards(
     bootstrap: str,
     offsets_topic: str,
     open_desk: Callable[[], LockedOffsetStore],
+    *,
     delivery: Delivery,
+    sender: SenderKind,
 ) -> None:
     """Kafka Connect's own form, also where that was there with an older offset."""
     theirs = [(OURS, b'{"o":1}'), (THEIRS, b'{"o":2}'), (OTHER_TEXT, b'{"o":3}')]
@@ -140,6 +143,7 @@ def test_the_topic_holds_one_form_of_each_offset_afterwards(
     spec = replace(
         SPEC,
         delivery=delivery,
+        sender=sender,
         producer={"bootstrap.servers": bootstrap},
         offsets=OffsetTopic(name=offsets_topic),
     )

@@ -329,7 +329,7 @@ class Copies:
         """Note it."""
         self.fenced.append((connector, is_used))
 
-    def writer(self, connector: str, prove: object) -> Copies:
+    def writer(self, connector: str, prove: object, *, by_wire: bool) -> Copies:
         """Note the driver."""
         self.proofs.append(prove)
         return self

@@ -40,8 +40,9 @@ def desk(bootstrap: str, topic: str) -> Iterator[LockedOffsetStore]:
     opened.close()
 
 
+@pytest.mark.parametrize("by_wire", [False, True], ids=["client", "wire"])
 def test_a_late_copy_does_not_come_back_after_a_reset(
-    bootstrap: str, topic: str, desk: LockedOffsetStore
+    bootstrap: str, topic: str, desk: LockedOffsetStore, *, by_wire: bool
 ) -> None:
     """The worker that was held still has its writer; once fenced, it finds out whose the connector is."""
     reach = {"bootstrap.servers": bootstrap}
@@ -53,10 +54,10 @@ def test_a_late_copy_does_not_come_back_after_a_reset(
         if failure is not None:
             raise failure
 
-    held = secondary.writer("c", prove)
+    held = secondary.writer("c", prove, by_wire=by_wire)
     held.put("c", {A: {"at": 1}})
     secondary.fence("c", is_used=False, give_up=lambda: False)
-    taker = secondary.writer("c", lambda: None)
+    taker = secondary.writer("c", lambda: None, by_wire=by_wire)
     taker.put("c", {A: None})
 
     with pytest.raises(FencedError):

@@ -17,11 +17,15 @@ from headrace.kafka.client_config import (
     connection_settings,
     producer_config,
 )
+from headrace.kafka.java_settings import connect_name, means
 from headrace.kafka.refused_settings import producer_refusals
+from headrace.kafka.wire_coverage import named_problems, wire_problems, without_effect
 
 _SERVERS = "bootstrap.servers"
 # No one reads more, and a request may have a hundred thousand.
 _NAMED = 20
+_SENDER: Final = "headrace.sender"
+_WAYS_OUT: Final = "Leave it out, or set headrace.sender to client."
 OFFSETS_TOPIC_KEY: Final = "offsets.storage.topic"
 _OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
 
@@ -46,6 +50,44 @@ def connector_client_problems(
     overrides = under(props, "admin.override.")
     if overrides:
         yield from _own(overrides, _connection_problems(admin), prefix="admin.override.")
+
+
+def wire_sender_problems(config: ConnectorConfig, worker: WorkerConfig) -> Iterator[Problem]:
+    """What headrace's own sender cannot have of the settings of a connector that names it, by the user's keys."""
+    if config.sender != "wire":
+        return
+    overrides = config.under("producer.override.")
+    try:
+        found = wire_problems(_producer(config.producer(worker), worker))
+    except ConfigError:
+        # It is reported for the client library's producer, too.
+        return
+    for key, sentence in found:
+        own = next((each for each in overrides if _is_called(each, key)), None)
+        if own is None:
+            yield _SENDER, f"wire cannot have the producer's setting {key}. {sentence} {_WAYS_OUT}"
+        else:
+            yield (
+                f"producer.override.{own}",
+                f"{sentence} That is with headrace.sender=wire. {_WAYS_OUT}",
+            )
+
+
+def why_not_by_wire(config: ConnectorConfig, worker: WorkerConfig) -> str | None:
+    """Why headrace's own sender cannot send with the connector's settings; ``None`` if it can. Shows no secret."""
+    return (
+        " ".join(named_problems(wire_problems(_producer(config.producer(worker), worker)))) or None
+    )
+
+
+def wire_sender_warnings(config: ConnectorConfig, worker: WorkerConfig) -> Iterator[str]:
+    """Sentences about the settings of the client library that headrace's own sender does not need."""
+    for key in without_effect(_producer(config.producer(worker), worker)):
+        yield f"The producer's setting {key} has no effect: headrace's own sender (headrace.sender=wire) does not need it."
+
+
+def _is_called(key: str, name: str) -> bool:
+    return key == name or connect_name(key) == name or means(key, name)
 
 
 def override_problems(

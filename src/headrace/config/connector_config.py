@@ -396,13 +396,13 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         at_least=1,
         doc="The most records per second that each task sends. Default: no limit.",
     )
-    sender: str = setting(
+    sender: str | None = setting(
         "headrace.sender",
-        default="client",
+        default=None,
         one_of=("client", "wire"),
         importance="low",
         doc="What sends records to Kafka: the client library's producer (client), or headrace's own (wire), which needs less "
-        "CPU for each record. Offsets that are committed to a consumer group always go with headrace's own.",
+        "CPU for each record and does not have every setting of the client's. Default: client. Offsets that are committed to a consumer group always go with headrace's own.",
     )
     restart_max_attempts: int = setting(
         "headrace.restart.max.attempts",

@@ -11,6 +11,8 @@ from headrace.config.client_settings import (
     connector_client_warnings,
     offsets_topic_problems,
     override_problems,
+    wire_sender_problems,
+    wire_sender_warnings,
     worker_client_problems,
 )
 from headrace.config.connector_config import ConnectorConfig, error_warnings
@@ -78,18 +80,23 @@ def connector_problems(
         config = ConnectorConfig.parse({key: props[key] for key in props if key not in refused})
     except ConfigError as error:
         return (*error.problems, *refused.items())
+    clients = dict(
+        connector_client_problems(
+            config.originals,
+            worker,
+            producer=config.producer(worker),
+            admin=config.admin(worker),
+        )
+    )
+    by_wire = (each for each in wire_sender_problems(config, worker) if each[0] not in clients)
     return (
         *refused.items(),
         *_named_converter_problems(config, worker, check),
         *topic_problems(config, enabled=worker.topic_creation_enable),
         *_delivery_problems(config, worker),
         *offsets_topic_problems(config),
-        *connector_client_problems(
-            config.originals,
-            worker,
-            producer=config.producer(worker),
-            admin=config.admin(worker),
-        ),
+        *clients.items(),
+        *by_wire,
     )
 
 
@@ -100,6 +107,7 @@ def connector_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[s
         *_interval_warnings(config, worker),
         *error_warnings(config),
         *topic_warnings(config, enabled=worker.topic_creation_enable),
+        *(wire_sender_warnings(config, worker) if config.sender == "wire" else ()),
     )
 
 

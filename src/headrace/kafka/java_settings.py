@@ -237,6 +237,13 @@ _CALLED = {
 }
 
 _RENAMED = {
+    # Other names of the client's own: whoever reads its settings finds each under one.
+    "compression.codec": "compression.type",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "message.send.max.retries": "retries",
+    "metadata.broker.list": "bootstrap.servers",
+    "queue.buffering.max.ms": "linger.ms",
+    "request.required.acks": "acks",
     "max.request.size": "message.max.bytes",
     "delivery.timeout.ms": "message.timeout.ms",
     "send.buffer.bytes": "socket.send.buffer.bytes",

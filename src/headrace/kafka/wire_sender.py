@@ -58,7 +58,7 @@ from headrace.kafka.wire.written_topics import WrittenTopics
 
 _UNKNOWN_OFFSET: Final = -1
 _FORWARDED: Final = "forwarded"
-_JAVA_PARTITIONERS: Final = ("murmur2", "murmur2_random")
+_JAVA_PARTITIONER: Final = "murmur2_random"
 
 _Answer = TypeVar("_Answer")
 
@@ -101,8 +101,9 @@ def batch_settings(settings: Settings) -> BatchSettings:
         for key in ("batch.size", "batch.num.messages", "message.max.bytes")
     }
     compression = _compression(settings, problems)
-    partitioner = settings.get("partitioner", _JAVA_PARTITIONERS[0])
-    if partitioner not in _JAVA_PARTITIONERS:
+    partitioner = settings.get("partitioner", _JAVA_PARTITIONER)
+    # The library's murmur2 puts all records without a key into one partition.
+    if partitioner != _JAVA_PARTITIONER:
         problem = f"{partitioner} is not supported here; leave it out, for Java's default."
         problems.append((connect_name("partitioner"), problem))
     if problems:
@@ -128,7 +129,7 @@ def _number(settings: Settings, key: str, problems: list[tuple[str, str]]) -> in
 
 
 def _compression(settings: Settings, problems: list[tuple[str, str]]) -> Compression:
-    name = str(settings.get("compression.type", settings.get("compression.codec", "none")))
+    name = str(settings.get("compression.type", "none")).lower()
     level = str(settings.get("compression.level", "-1"))
     if name not in COMPRESSIONS:
         problem = f"{name!r} is not one of {', '.join(COMPRESSIONS)}."

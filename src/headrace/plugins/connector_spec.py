@@ -9,6 +9,7 @@ from headrace.config.client_settings import (
     ConnectorOffsetsGroup,
     ConnectorOffsetsTopic,
     connector_offsets_topic,
+    why_not_by_wire,
 )
 from headrace.config.connector_config import ConnectorConfig
 from headrace.config.secret_values import connector_secrets
@@ -21,6 +22,7 @@ from headrace.plugins.offset_group import delivery
 from headrace.plugins.sql_step import sql_stage
 from headrace.runtime.services import RunSpec
 from headrace.task.connector_spec import (
+    DEFAULT_SENDER,
     BoundaryKind,
     Delivery,
     PluginChoice,
@@ -60,6 +62,26 @@ class ValidatedConnector:
         return any(map(is_sql, self.transforms))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenSender:
+    """What sends a connector's records, and why it is not headrace's own sender where that is the default."""
+
+    kind: SenderKind
+    reason: str | None = None
+
+
+def chosen_sender(
+    config: ConnectorConfig, worker: WorkerConfig, *, default: SenderKind = DEFAULT_SENDER
+) -> ChosenSender:
+    """What sends for the connector: what it names, or the *default* if that can have its producer's settings."""
+    if config.sender is not None:
+        return ChosenSender(kind=SenderKind(config.sender))
+    if default is SenderKind.CLIENT:
+        return ChosenSender(kind=default)
+    reason = why_not_by_wire(config, worker)
+    return ChosenSender(kind=default if reason is None else SenderKind.CLIENT, reason=reason)
+
+
 def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str) -> RunSpec:
     """A connector with every setting resolved. Pure."""
     config = ConnectorConfig.parse(validated.props)
@@ -69,6 +91,8 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
     own = None if group else connector_offsets_topic(config, worker, group_id)
     delivered = delivery(validated.connector, validated.props, worker, group)
     key, value, header = validated.converters
+    # Offsets of a group are committed by the wire alone, so there is nothing to choose.
+    sender = ChosenSender(kind=SenderKind.WIRE) if group else chosen_sender(config, worker)
     secrets = connector_secrets(
         validated.secrets,
         validated.settings,
@@ -85,7 +109,8 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
         enforces_max_tasks=config.tasks_max_enforce,
         delivery=delivered,
         producer=producer,
-        sender=SenderKind(config.sender),
+        sender=sender.kind,
+        not_by_wire=sender.reason,
         admin=admin,
         offsets=_target(group, own, worker_topic),
         offsets_topic=own,

@@ -60,7 +60,16 @@ class ConnectorRun:
 
     def start(self) -> None:
         """Start the connector's thread."""
-        hide_in_logs(self._run_context.spec.secrets.values)
+        spec = self._run_context.spec
+        hide_in_logs(spec.secrets.values)
+        if spec.not_by_wire is not None:
+            _log.info(
+                "Connector %s: the client library's producer sends its records, because headrace's own sender cannot have all of "
+                "the producer's settings (%s). To send with headrace's own, which needs less CPU for each record, leave them out; "
+                "to send with the client library without this line, set headrace.sender to client.",
+                spec.name,
+                spec.secrets.masked(spec.not_by_wire),
+            )
         self._thread.start()
 
     def ask_to_stop(self) -> None:

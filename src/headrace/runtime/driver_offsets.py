@@ -79,7 +79,8 @@ class DriverTransaction:
     def commit_records(self, entries: Sequence[OffsetEntry]) -> None:
         """Commit *entries* to the topic to which the tasks write."""
         assert isinstance(self._spec.offsets, OffsetTopic), "records are stored in topics"
-        with self._opened(make_sender) as sender:
+        make = make_wire_sender if self._spec.sends_by_wire else make_sender
+        with self._opened(make) as sender:
             commit_entries(sender, self._spec.offsets.name, entries)
 
     def commit_group(self, change: GroupChange) -> None:

@@ -323,7 +323,7 @@ class Ownership:
             return
         secondary.fence(name, is_used=self._spec.offsets_topic is not None, give_up=give_up)
         self._close_copies()
-        self._copies = secondary.writer(name, self.prove)
+        self._copies = secondary.writer(name, self.prove, by_wire=self._spec.sends_by_wire)
 
     def _write_copies(self) -> None:
         """Write the connector's secondary offsets, also again after :meth:`close`."""

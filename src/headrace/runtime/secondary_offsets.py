@@ -14,6 +14,8 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import OffsetEntry, Sender
 from headrace.kafka.transaction_coordinator import TransactionCoordinator
+from headrace.kafka.wire_coverage import wire_problems
+from headrace.kafka.wire_sender import make_wire_sender
 from headrace.offsets.store import LockedOffsetStore
 from headrace.runtime.driver_offsets import commit_entries
 from headrace.runtime.fencing import PATIENCE_SECONDS, giving_up, secondary_id
@@ -56,12 +58,19 @@ class SecondaryOffsetTopic:
         finally:
             coordinator.close()
 
-    def writer(self, connector: str, prove: Callable[[], None]) -> TransactionalSecondaryStore:
-        """The writer of secondary offsets for a driver; *prove* raises unless it is the connector's driver."""
+    def writer(
+        self, connector: str, prove: Callable[[], None], *, by_wire: bool = False
+    ) -> TransactionalSecondaryStore:
+        """The writer of secondary offsets for a driver; *prove* raises unless it is the connector's driver.
+
+        *by_wire* is whether headrace's own sender sends for the connector; then it sends these, too, if it can have the
+        worker's settings.
+        """
         name = secondary_id(self._group_id, connector)
+        config = producer_config({**self._producer, **_TIMEOUTS}, transactional_id=name)
         make = partial(
-            make_sender,
-            producer_config({**self._producer, **_TIMEOUTS}, transactional_id=name),
+            make_wire_sender if by_wire and not wire_problems(config) else make_sender,
+            config,
             owner=f"the secondary offsets of connector {connector}",
             open_seconds=PATIENCE_SECONDS,
         )

@@ -28,13 +28,15 @@ class RunSpec(ConnectorSpec):
 
     *offsets_topic* says how to reach its own offsets topic, if it has one, and *offsets_group* the group on the target that
     holds its offsets, if it is one. *sql_stage* is the SQL stage that Spark applies
-    to its records: each of its slots then has two processes, one that reads and one that writes.
+    to its records: each of its slots then has two processes, one that reads and one that writes. *not_by_wire* is why the client
+    library sends, where headrace's own sender is the default.
     """
 
     connector: SourceConnector
     offsets_topic: ConnectorOffsetsTopic | None = None
     offsets_group: ConnectorOffsetsGroup | None = None
     sql_stage: SqlStage | None = None
+    not_by_wire: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +126,13 @@ class Secondary(Protocol):
         """
         ...
 
-    def writer(self, connector: str, prove: Callable[[], None]) -> SecondaryOffsetStore:
-        """The writer for a driver; *prove* raises unless it is the connector's driver."""
+    def writer(
+        self, connector: str, prove: Callable[[], None], *, by_wire: bool
+    ) -> SecondaryOffsetStore:
+        """The writer for a driver; *prove* raises unless it is the connector's driver.
+
+        *by_wire* is whether headrace's own sender sends for the connector.
+        """
         ...
 
 
