@@ -9,13 +9,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from end_to_end.live import Life
 from headrace.observe.events import MicroBatchEnded
+from headrace.task.connector_spec import SenderKind
 from headrace.testing.judge import committed_records
 
 pytestmark = pytest.mark.broker
 
 
-@pytest.fixture
-def life(bootstrap: str, tmp_path: Path) -> Life:
+@pytest.fixture(params=SenderKind)
+def life(bootstrap: str, tmp_path: Path, request: pytest.FixtureRequest) -> Life:
     """Two files: what the first one tells is there in every topic, what the second one tells is not."""
     (tmp_path / "in").mkdir()
     for partition in (0, 7):
@@ -28,6 +29,7 @@ def life(bootstrap: str, tmp_path: Path) -> Life:
         files_format="lines",
         files_min_age_ms="0",
         tasks_max="1",
+        headrace_sender=request.param,
     )
     return made
 

@@ -339,11 +339,11 @@ class WireSender:
         if sizes.max() > self._settings.max_bytes:
             row = int(np.argmax(sizes > self._settings.max_bytes))
             raise too_large(topic, row, self._settings.max_bytes)
+        if records.partition is None or records.origin is None:
+            # This creates a topic that is not there, but for copies, which must notice that; before, it has no limit.
+            self._topics.partitions(topic)
         if records.partition is not None:
             self._known.refuse_lacking(topic, records.partition)
-        else:
-            # A topic that this creates has no limit before.
-            self._topics.partitions(topic)
         how = self._settings.encoding(self._limit(topic))
         try:
             return list(
