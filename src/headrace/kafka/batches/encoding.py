@@ -365,11 +365,11 @@ def _between(
 
 
 def _compressed(batch: UnstampedBatch, how: Compression) -> UnstampedBatch:
-    whole = memoryview(batch.data)
-    packed = compressed(whole[HEADER_BYTES:], how)
-    if HEADER_BYTES + len(packed) >= len(whole):
+    octets = memoryview(batch.data)
+    packed = compressed(octets[HEADER_BYTES:], how)
+    if HEADER_BYTES + len(packed) >= len(octets):
         return batch
-    header = bytearray(whole[:HEADER_BYTES])
+    header = bytearray(octets[:HEADER_BYTES])
     _LENGTH.pack_into(header, _LENGTH_AT, HEADER_BYTES - _OVERHEAD + len(packed))
     _ATTRIBUTES.pack_into(header, _ATTRIBUTES_AT, how.codec)
     header += packed

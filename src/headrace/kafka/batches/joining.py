@@ -214,7 +214,8 @@ def pieces_of(column: Column) -> Pieces:
 
 def _pieces(column: pa.BinaryArray) -> Pieces:
     _, offsets, content = column.buffers()
-    kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+    is_large = pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type)
+    kind = np.int64 if is_large else np.int32
     assert offsets is not None, "there are rows"
     borders = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1]
     borders = borders.astype(np.int64, copy=False)
