@@ -16,9 +16,9 @@ from end_to_end.commit_model import Cell, Ends, Model, Moment, Outcome, Update
 from end_to_end.dying_commits import ENDS, GROUPS, MARKS, MOMENT, UPDATE
 from end_to_end.live import Life
 from end_to_end.planned_commits import SQL, selected
+from end_to_end.scene import SENDERS
 from headrace.runtime.engine import Engine
 from headrace.spark.engine import SparkEngine
-from headrace.task.connector_spec import SenderKind
 from headrace.testing.judge import committed_records
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.slow]
@@ -32,7 +32,6 @@ _MICRO_BATCHES = {_FIRST: 4, _SECOND: 2}
 # The long one never comes, and is below the time-out of transactions.
 _SHORT_MS, _LONG_MS = "1", "50000"
 
-SENDERS = list(SenderKind)
 _CELLS = (list(Update), list(Moment), list(Ends))
 
 BOUNDARIES: Mapping[Ends, Mapping[str, str]] = {
@@ -89,7 +88,7 @@ class CommitMatrix:
             planned=self._with_sql,
         )
 
-    def _sender(self, update: Update, moment: Moment) -> SenderKind:
+    def _sender(self, update: Update, moment: Moment) -> str:
         """One in half of the cells, the other in those next to them."""
         place = (
             each.index(of) for each, of in zip(_CELLS, (update, moment, self._ends), strict=True)
