@@ -247,7 +247,7 @@ def _encoded(
 def _groups(
     columns: RecordColumns | RecordTails, how: Encoding, starts: Sequence[int]
 ) -> Iterator[list[int]]:
-    """The rows at which batches begin, and behind them the last one's end: of as many batches as are laid out together."""
+    """The rows at which batches begin, and after them the last one's end: of as many batches as are laid out together."""
     if not len(columns):
         return
     ends = np.cumsum(largest_sizes(columns))
@@ -325,17 +325,17 @@ def _layout(columns: RecordColumns, times: Codes, offsets: Codes) -> _Layout:
         key_length = coded(keys.sizes)
         sizes = sizes + np.maximum(keys.sizes, 0)
         middle = [key_length]
-        key_views = [keys.views_behind(buffers), *inline([value_length])]
+        key_views = [keys.views_after(buffers), *inline([value_length])]
     widths = ZERO.widths + times.widths + offsets.widths + key_length.widths + value_length.widths
     sizes = sizes + widths.astype(np.int64)
     length = coded(sizes)
     pieces = [
         *inline([length, ZERO, times, offsets, *middle]),
         *key_views,
-        values.views_behind(buffers),
+        values.views_after(buffers),
     ]
     if not isinstance(columns.headers, bytes):
-        pieces.append(columns.headers.views_behind(buffers))
+        pieces.append(columns.headers.views_after(buffers))
     return pieces, buffers, sizes + length.widths.astype(np.int64)
 
 
@@ -347,7 +347,7 @@ def _between(
     *,
     rows: int,
 ) -> Views:
-    """What stands in front of each row: the *ending* of the one before, and in the rows *firsts* the header of their batch behind it."""
+    """What comes before each row: the *ending* of the row before it, and in the rows *firsts* the header of their batch after that."""
     views = np.empty((rows, 2), np.uint64)
     whole(views)[:] = whole(same_view(ending, buffers))
     size = len(ending) + HEADER_BYTES

@@ -72,7 +72,7 @@ def _joined_sections(pairs: pa.StructArray, counts: Int64Array) -> pa.BinaryArra
     keys, values = pieces_of(keys.cast(pa.binary())), pieces_of(values)
     firsts = np.cumsum(counts) - counts
     buffers: list[object] = []
-    key_views, value_views = keys.views_behind(buffers), values.views_behind(buffers)
+    key_views, value_views = keys.views_after(buffers), values.views_after(buffers)
     key_codes, value_codes = coded(keys.sizes), coded(values.sizes)
     count_codes = _in_rows(coded(counts), firsts, len(pairs))
     columns = [

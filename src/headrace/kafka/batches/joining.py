@@ -32,7 +32,7 @@ _WORD_BITS: Final = np.uint64(64)
 _HALF_WORD: Final = np.uint64(32)
 # Sizes and numbers of rows within a batch are seldom larger; both columns of the table stay in a processor's cache.
 _TABLED: Final = 1 << 14
-# How far behind the beginning of a buffer a view can tell that its piece begins.
+# How far after the beginning of its buffer a piece may begin, for a view to tell it.
 _FARTHEST: Final = (1 << 31) - 1
 
 
@@ -190,8 +190,8 @@ class Pieces(NamedTuple):
         """Those rows; no bytes are copied."""
         return Pieces(self.sizes[which], self.views[which], self.buffers)
 
-    def views_behind(self, buffers: list[object]) -> Views:
-        """The views, for pieces that lie behind *buffers*, to which those of this column are added."""
+    def views_after(self, buffers: list[object]) -> Views:
+        """The views, for pieces that lie after *buffers*, to which those of this column are added."""
         views = renumbered(self.views, len(buffers))
         buffers += self.buffers
         return views
@@ -204,7 +204,7 @@ def pieces_of(column: Column) -> Pieces:
     if len(found) == 1:
         return found[0]
     buffers: list[object] = []
-    views = [each.views_behind(buffers) for each in found]
+    views = [each.views_after(buffers) for each in found]
     return Pieces(
         np.concatenate([np.empty(0, np.int64), *(each.sizes for each in found)]),
         np.concatenate([np.empty((0, 2), np.uint64), *views]),
@@ -256,7 +256,7 @@ def renumbered(views: Views, number: int) -> Views:
 def joined(
     columns: Sequence[Views], buffers: Sequence[object], rows: int, *, last: Views | None = None
 ) -> pa.Buffer:
-    """The bytes of all pieces, row by row, and of *last* behind them; long ones lie in *buffers*, to which their views refer by number."""
+    """The bytes of all pieces, row by row, and of *last* after them; long ones lie in *buffers*, to which their views refer by number."""
     count = rows * len(columns)
     views = np.empty((count + 1, 2), np.uint64)
     by_row = views[:count].reshape(rows, len(columns), 2)
