@@ -37,6 +37,21 @@ def tasks_of(pid: int) -> list[int]:
     return [each.pid for each in stats if each.parent in pythons]
 
 
+def is_connected(pid: int, port: int) -> bool:
+    """Whether it has a connection to this port of some machine; ``False`` when it is gone."""
+    try:
+        own = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+        rows = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    except OSError:
+        return False
+    # sl, local_address, rem_address, st, tx:rx, tr:when, retransmits, uid, timeout, inode: as proc(5) has them.
+    fields = [row.split() for row in rows]
+    return any(
+        int(each[2].rpartition(":")[2], 16) == port and f"socket:[{each[9]}]" in own
+        for each in fields
+    )
+
+
 def command(pid: int) -> bytes:
     """Its command line; empty when it is gone."""
     try:
