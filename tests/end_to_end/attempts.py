@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from end_to_end.player import FOLDER
 from end_to_end.raising_task import WANTED
-from end_to_end.scene import Scene
+from end_to_end.scene import SENDERS, Scene
 from headrace.observe.events import Event, SlotProgress
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.spark.engine import SparkEngine
@@ -96,12 +96,16 @@ def wrong_with(scene: Scene, session: SparkSession, end_one: Callable[[Scene], N
 def play(session: SparkSession, asked: Mapping[str, Any]) -> Iterator[Mapping[str, object]]:
     """Let attempts end in each way; tell how it went."""
     folder = Path(asked["folder"])
-    for name, end_one in {"killed": kill, "raised": let_raise}.items():
+    ends = {"killed": kill, "raised": let_raise}
+    for (name, end_one), sender in zip(ends.items(), SENDERS, strict=True):
         scene = Scene(
             asked["bootstrap"],
             folder / name,
             f"{asked['name']}-{name}-{os.getpid()}",
             worker={"plugin.modules": "end_to_end.raising_task"},
-            connector={"connector.class": "end_to_end.raising_task:RaisingConnector"},
+            connector={
+                "connector.class": "end_to_end.raising_task:RaisingConnector",
+                "headrace.sender": sender,
+            },
         )
         yield {"attempt": name, "wrong": wrong_with(scene, session, end_one)}

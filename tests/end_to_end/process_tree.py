@@ -40,7 +40,7 @@ def tasks_of(pid: int) -> list[int]:
 def is_connected(pid: int, port: int) -> bool:
     """Whether it has a connection to this port of some machine; ``False`` when it is gone."""
     try:
-        own = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+        own = {each.readlink().name for each in Path(f"/proc/{pid}/fd").iterdir()}
         rows = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
     except OSError:
         return False

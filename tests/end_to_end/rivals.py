@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from end_to_end import rival_worker
+from end_to_end.scene import SENDERS
 from headrace.pids import read_stat
 from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.judge import Verdict, committed_ends, judged
@@ -86,7 +87,13 @@ class Shared:
         return {name: each for name, each in self.verdicts().items() if not each.exactly_once}
 
     def _add(self, name: str, config: Mapping[str, str]) -> str:
-        self.connectors[name] = {"name": name, "topic": name, **config}
+        sender = SENDERS[len(self.connectors) % 2]
+        self.connectors[name] = {
+            "name": name,
+            "topic": name,
+            "headrace.sender": sender,
+            **config,
+        }
         self.lines[name] = []
         return name
 

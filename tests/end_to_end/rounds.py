@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from end_to_end.scene import Scene
+from end_to_end.scene import SENDERS, Scene
 from end_to_end.sql_lines import SQL, selected
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
@@ -23,6 +23,7 @@ def play(session: SparkSession, asked: Mapping[str, Any]) -> Iterator[Mapping[st
     scene = Scene(asked["bootstrap"], Path(asked["folder"]), topic)
     if asked.get("sql"):
         scene.connector, scene.becomes = dict(SQL), selected
+    scene.connector["headrace.sender"] = SENDERS[asked["seed"] % len(SENDERS)]
     failures, verdict = scene.killed_slot_round(engine, random.Random(asked["seed"]))
     is_right = not failures and verdict.exactly_once
     wrong = "" if is_right else f"{failures} {verdict}"

@@ -15,6 +15,7 @@ from doubles.process_engine import ProcessEngine
 from end_to_end.contents import FORMATS, PIECE, Written, canonical
 from end_to_end.dying_task import KILLS, MARKS
 from end_to_end.live import Life
+from end_to_end.scene import SENDERS
 from headrace.observe.events import Replanned
 from headrace.runtime.engine import Engine
 from headrace.spark.engine import SparkEngine
@@ -127,6 +128,7 @@ class Matrix:
         marks.mkdir()
         self.life.connectors[-1] |= {
             "tasks.max": "1",
+            "headrace.sender": SENDERS[len(self.expected) % 2],
             "transaction.boundary.interval.ms": str(_COMMIT_MS),
             "headrace.max.records.per.second": str(_RECORDS_PER_SECOND),
             KILLS: ",".join(kills),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from end_to_end.scene import Scene, Witness, is_claim, pause
+from end_to_end.scene import SENDERS, Scene, Witness, is_claim, pause
 from end_to_end.sql_lines import SQL, selected
 from headrace.observe.events import SlotClaimed
 from headrace.spark.engine import SparkEngine
@@ -45,15 +45,22 @@ def test_lines_go_through_sql_once_and_dropped_ones_move_their_offsets(
 @pytest.mark.sampled(1)
 @pytest.mark.kill
 @pytest.mark.parametrize("reads", [True, False])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("seed", "sender"), [*enumerate(SENDERS, 1)])
 def test_a_killed_process_of_a_split_slot_loses_nothing_and_doubles_nothing(
-    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine, seed: int, *, reads: bool
+    bootstrap: str,
+    tmp_path: Path,
+    spark_engine: SparkEngine,
+    seed: int,
+    *,
+    sender: str,
+    reads: bool,
 ) -> None:
     """Whether it is the one that reads or the one that writes: the work is planned again."""
     topic = f"sql-{'reader' if reads else 'writer'}-{seed}-{os.getpid()}"
     scene = Scene(bootstrap, tmp_path, topic, connector=dict(SQL))
     # A claim is heard up to a second late, and what was read by then need not be killed.
     scene.connector["headrace.max.records.per.second"] = "3000"
+    scene.connector["headrace.sender"] = sender
     expected = selected(scene.write())
     chance = random.Random(f"{reads}{seed}")
 

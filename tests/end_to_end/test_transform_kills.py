@@ -61,14 +61,15 @@ def sorted_lines(lines: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
 @pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize(("form", "sender"), [("jsonl", "wire"), ("csv", "client")])
 def test_a_killed_slot_behind_a_chain_loses_nothing_and_doubles_nothing(
-    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine, form: str
+    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine, form: str, *, sender: str
 ) -> None:
     """Bad lines are dead letters, and offsets are behind those dropped last: a second run reads nothing."""
     topic = f"chain-{form}-{os.getpid()}"
     scene = Scene(bootstrap, tmp_path, topic, connector=CHAIN | tolerant(f"{topic}-dead"))
     scene.worker["plugin.modules"] = "end_to_end.line_sorter"
+    scene.connector["headrace.sender"] = sender
     sent, bad = sorted_lines(scene.write())
     if form == "csv":
         as_csv(scene.files)

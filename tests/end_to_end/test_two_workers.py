@@ -97,13 +97,13 @@ def wait_until_lost(worker: Rival, names: Sequence[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(420)
-@pytest.mark.parametrize("first", ["older", "newer"])
+@pytest.mark.parametrize(("first", "sender"), [("older", "wire"), ("newer", "client")])
 @pytest.mark.parametrize("_round", ROUNDS)
 def test_of_two_runs_the_later_one_delivers(
-    shared: Shared, rival: MakeRival, first: str, _round: int
+    shared: Shared, rival: MakeRival, first: str, _round: int, *, sender: str
 ) -> None:
     """Both have planned when their slots start: those of the older run first, or those of the newer one."""
-    name = shared.add_files()
+    name = shared.add_files(headrace_sender=sender)
     shared.write(name, 2_000)
     older, newer = run_both(rival, first)
 

@@ -31,25 +31,20 @@ def worker() -> WorkerConfig:
     return checked_worker(WORKER)
 
 
-def test_without_a_word_of_the_connector_the_client_library_sends(worker: WorkerConfig) -> None:
-    """For now, and there is nothing to say about it."""
-    assert ChosenSender(kind=SenderKind.CLIENT) == chosen_sender(config(), worker)
+def test_a_connector_that_names_no_sender_is_sent_by_the_wire(worker: WorkerConfig) -> None:
+    """There is nothing to say about it."""
+    assert ChosenSender(kind=SenderKind.WIRE) == chosen_sender(config(), worker)
     spec = run_spec(validator({}), CONNECTOR)
-    assert (SenderKind.CLIENT, None) == (spec.sender, spec.not_by_wire)
+    assert (SenderKind.WIRE, None) == (spec.sender, spec.not_by_wire)
 
 
-@pytest.mark.parametrize("default", SenderKind)
 @pytest.mark.parametrize("named", SenderKind)
-def test_what_the_connector_names_sends(
-    worker: WorkerConfig, named: SenderKind, default: SenderKind
-) -> None:
-    """Whatever is the default."""
-    chosen = chosen_sender(config(headrace_sender=named.value), worker, default=default)
-
-    assert ChosenSender(kind=named) == chosen
+def test_what_the_connector_names_sends(worker: WorkerConfig, named: SenderKind) -> None:
+    """Although the wire could."""
+    assert ChosenSender(kind=named) == chosen_sender(config(headrace_sender=named.value), worker)
 
 
-def test_where_the_wire_is_the_default_it_sends_if_it_can(worker: WorkerConfig) -> None:
+def test_the_wire_sends_if_it_can(worker: WorkerConfig) -> None:
     """Otherwise the client library does, with the settings that are the reason and without secrets."""
     login = {
         "producer_override_security_protocol": "SASL_PLAINTEXT",
@@ -57,13 +52,10 @@ def test_where_the_wire_is_the_default_it_sends_if_it_can(worker: WorkerConfig) 
         "producer_override_sasl_username": "me",
         "producer_override_sasl_password": "hush",
     }
-    wire = SenderKind.WIRE
-    can = chosen_sender(config(**login), worker, default=wire)
-    cannot = chosen_sender(
-        config(**login, producer_override_partitioner="random"), worker, default=wire
-    )
+    can = chosen_sender(config(**login), worker)
+    cannot = chosen_sender(config(**login, producer_override_partitioner="random"), worker)
 
-    assert ChosenSender(kind=wire) == can
+    assert ChosenSender(kind=SenderKind.WIRE) == can
     assert SenderKind.CLIENT is cannot.kind
     assert cannot.reason is not None
     assert "partitioner: " in cannot.reason
@@ -97,11 +89,14 @@ def test_a_setting_that_is_wrong_for_both_is_reported_once() -> None:
 
 
 def test_what_the_wire_does_not_need_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """Not with the client library, which has it."""
+    """Not with the client library, which has it, whether it is named or sends what the wire cannot."""
     linger = {"producer.override.linger.ms": "5"}
-    validated_connector({**CONNECTOR, **linger}, checked_worker(WORKER))
+    validated_connector({**CONNECTOR, **linger, **RANDOM}, checked_worker(WORKER))
+    validated_connector(
+        {**CONNECTOR, **linger, "headrace.sender": "client"}, checked_worker(WORKER)
+    )
     assert "linger.ms" not in caplog.text
 
-    validated_connector({**CONNECTOR, **BY_WIRE, **linger}, checked_worker(WORKER))
+    validated_connector({**CONNECTOR, **linger}, checked_worker(WORKER))
 
     assert "The producer's setting linger.ms has no effect" in caplog.text

@@ -80,12 +80,6 @@ def why_not_by_wire(config: ConnectorConfig, worker: WorkerConfig) -> str | None
     )
 
 
-def wire_sender_warnings(config: ConnectorConfig, worker: WorkerConfig) -> Iterator[str]:
-    """Sentences about the settings of the client library that headrace's own sender does not need."""
-    for key in without_effect(_producer(config.producer(worker), worker)):
-        yield f"The producer's setting {key} has no effect: headrace's own sender (headrace.sender=wire) does not need it."
-
-
 def _is_called(key: str, name: str) -> bool:
     return key == name or connect_name(key) == name or means(key, name)
 
@@ -115,11 +109,10 @@ def worker_client_warnings(worker: WorkerConfig) -> tuple[str, ...]:
     )
 
 
-def connector_client_warnings(
-    props: Mapping[str, str], worker: WorkerConfig, producer: Mapping[str, str]
-) -> tuple[str, ...]:
+def connector_client_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[str, ...]:
     """Sentences about a connector's own settings of its clients that have no effect."""
     of_worker = _of_producers(worker)
+    props = config.originals
     # Its only consumer reads its own topic of offsets.
     idle = {} if props.get("offsets.storage.topic") else under(props, "consumer.override.")
     consumer = (
@@ -135,9 +128,16 @@ def connector_client_warnings(
     def named(key: str) -> str:
         return f"producer.override.{key}" if key in overrides else f"producer.{key}"
 
-    warnings = _producer(producer, worker, named).warnings
-    own = (each for each in warnings if each not in of_worker)
-    return (*own, *consumer)
+    producer = _producer(config.producer(worker), worker, named)
+    own = (each for each in producer.warnings if each not in of_worker)
+    return (*own, *consumer, *_wire_warnings(config, producer))
+
+
+def _wire_warnings(config: ConnectorConfig, producer: ClientConfig) -> Iterator[str]:
+    if config.sender == "client" or (config.sender is None and wire_problems(producer)):
+        return
+    for key in without_effect(producer):
+        yield f"The producer's setting {key} has no effect: headrace's own sender does not need it. headrace.sender=client sends with the client library."
 
 
 def _of_producers(worker: WorkerConfig) -> tuple[str, ...]:

@@ -401,8 +401,9 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         default=None,
         one_of=("client", "wire"),
         importance="low",
-        doc="What sends records to Kafka: the client library's producer (client), or headrace's own (wire), which needs less "
-        "CPU for each record and does not have every setting of the client's. Default: client. Offsets that are committed to a consumer group always go with headrace's own.",
+        doc="What sends records to Kafka: headrace's own producer (wire), which needs less CPU for each record, or the client "
+        "library's (client), which has more settings. Default: wire, if it can have the producer's settings. Offsets that are "
+        "committed to a consumer group always go with headrace's own.",
     )
     restart_max_attempts: int = setting(
         "headrace.restart.max.attempts",

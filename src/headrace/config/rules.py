@@ -12,7 +12,6 @@ from headrace.config.client_settings import (
     offsets_topic_problems,
     override_problems,
     wire_sender_problems,
-    wire_sender_warnings,
     worker_client_problems,
 )
 from headrace.config.connector_config import ConnectorConfig, error_warnings
@@ -103,11 +102,10 @@ def connector_problems(
 def connector_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[str, ...]:
     """Sentences about settings that have no effect, or not the one that they seem to have. Pure."""
     return (
-        *connector_client_warnings(config.originals, worker, config.producer(worker)),
+        *connector_client_warnings(config, worker),
         *_interval_warnings(config, worker),
         *error_warnings(config),
         *topic_warnings(config, enabled=worker.topic_creation_enable),
-        *(wire_sender_warnings(config, worker) if config.sender == "wire" else ()),
     )
 
 

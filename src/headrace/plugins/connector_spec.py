@@ -22,7 +22,6 @@ from headrace.plugins.offset_group import delivery
 from headrace.plugins.sql_step import sql_stage
 from headrace.runtime.services import RunSpec
 from headrace.task.connector_spec import (
-    DEFAULT_SENDER,
     BoundaryKind,
     Delivery,
     PluginChoice,
@@ -64,22 +63,20 @@ class ValidatedConnector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSender:
-    """What sends a connector's records, and why it is not headrace's own sender where that is the default."""
+    """What sends a connector's records, and why it is not headrace's own sender although the connector does not ask for another."""
 
     kind: SenderKind
     reason: str | None = None
 
 
-def chosen_sender(
-    config: ConnectorConfig, worker: WorkerConfig, *, default: SenderKind = DEFAULT_SENDER
-) -> ChosenSender:
-    """What sends for the connector: what it names, or the *default* if that can have its producer's settings."""
+def chosen_sender(config: ConnectorConfig, worker: WorkerConfig) -> ChosenSender:
+    """What sends for the connector: what it names, or the wire if that can have its producer's settings."""
     if config.sender is not None:
         return ChosenSender(kind=SenderKind(config.sender))
-    if default is SenderKind.CLIENT:
-        return ChosenSender(kind=default)
     reason = why_not_by_wire(config, worker)
-    return ChosenSender(kind=default if reason is None else SenderKind.CLIENT, reason=reason)
+    return ChosenSender(
+        kind=SenderKind.WIRE if reason is None else SenderKind.CLIENT, reason=reason
+    )
 
 
 def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str) -> RunSpec:

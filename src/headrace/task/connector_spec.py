@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from headrace.converters import is_bytes
 from headrace.observe.secret_masking import Secrets
@@ -28,10 +28,6 @@ class SenderKind(StrEnum):
     """The client library's producer."""
     WIRE = "wire"
     """Our own: record batches that are encoded by columns, and requests that are written here."""
-
-
-DEFAULT_SENDER: Final = SenderKind.CLIENT
-"""What sends for a connector that does not say it, if that can have the producer's settings."""
 
 
 class BoundaryKind(StrEnum):
