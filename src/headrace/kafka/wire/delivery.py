@@ -43,6 +43,7 @@ from headrace.kafka.wire.producer_errors import (
     severest,
 )
 from headrace.kafka.wire.producer_settings import ProducerWireSettings
+from headrace.kafka.wire.shared_buffers import SharedBuffers
 from headrace.kafka.wire.transaction_requests import (
     MISSING_SECONDS,
     Outage,
@@ -92,6 +93,7 @@ class Delivery:
         self._pause, self._refresh_at = _FIRST_PAUSE, 0.0
         self._patience = _FIRST_ATTEMPT_SECONDS
         self._paused: dict[TopicPartition, PartitionQueue] = {}
+        self._shared = SharedBuffers(settings.buffer_bytes)
         self.nbytes = 0
         """Bytes of batches that were handed over, and are neither acknowledged nor dropped."""
         self.offsets: dict[int, int] = {}
@@ -111,6 +113,7 @@ class Delivery:
             queue = PartitionQueue(place, most_in_flight=self._settings.most_in_flight)
             self._queues[place] = queue
         queue.add(batch)
+        self._shared.add(batch)
         self.nbytes += batch.nbytes
         if not self._state.has(place):
             self._joining[place] = None

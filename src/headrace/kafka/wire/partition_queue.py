@@ -14,7 +14,7 @@ _LONGEST_PAUSE: Final = 1.0
 NO_SEQUENCE: Final = -1
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class ProducerBatch:
     """A batch that was handed over at *since*, by the producer's clock; *number* identifies it.
 
