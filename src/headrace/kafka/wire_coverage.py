@@ -14,7 +14,7 @@ from headrace.kafka.client_config import (
 )
 from headrace.kafka.java_settings import connect_name
 from headrace.kafka.wire.producer_settings import producer_wire_settings
-from headrace.kafka.wire.settings import wire_settings
+from headrace.kafka.wire.settings import CONNECTION_SETTINGS, wire_settings
 from headrace.kafka.wire_sender import batch_settings
 
 _Problems = tuple[tuple[str, str], ...]
@@ -23,51 +23,19 @@ _WITHOUT_END: Final = "2147483647"
 
 _TAKEN: Final = frozenset(
     {
+        *CONNECTION_SETTINGS,
         "acks",
         "batch.num.messages",
         "batch.size",
-        "bootstrap.servers",
-        "client.id",
-        "client.rack",
         "compression.level",
         "compression.type",
         "enable.idempotence",
-        "enable.ssl.certificate.verification",
-        "https.ca.location",
         "max.in.flight.requests.per.connection",
         "message.max.bytes",
         "message.timeout.ms",
         "partitioner",
         "queue.buffering.max.kbytes",
-        "receive.message.max.bytes",
         "request.timeout.ms",
-        "sasl.kerberos.service.name",
-        "sasl.mechanism",
-        "sasl.mechanisms",
-        "sasl.oauthbearer.client.credentials.client.id",
-        "sasl.oauthbearer.client.credentials.client.secret",
-        "sasl.oauthbearer.client.id",
-        "sasl.oauthbearer.client.secret",
-        "sasl.oauthbearer.extensions",
-        "sasl.oauthbearer.scope",
-        "sasl.oauthbearer.token.endpoint.url",
-        "sasl.password",
-        "sasl.username",
-        "security.protocol",
-        "socket.connection.setup.timeout.ms",
-        "socket.timeout.ms",
-        "ssl.ca.location",
-        "ssl.ca.pem",
-        "ssl.certificate.location",
-        "ssl.certificate.pem",
-        "ssl.cipher.suites",
-        "ssl.crl.location",
-        "ssl.endpoint.identification.algorithm",
-        "ssl.key.location",
-        "ssl.key.password",
-        "ssl.key.pem",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
         "topic.metadata.propagation.max.ms",
         "transaction.timeout.ms",
         "transactional.id",

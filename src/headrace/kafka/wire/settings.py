@@ -21,6 +21,45 @@ from headrace.kafka.client_config import Settings, named_servers
 from headrace.kafka.java_settings import connect_name
 from headrace.key_stores import Pkcs12, load_cert_chain
 
+CONNECTION_SETTINGS: Final = frozenset(
+    {
+        "bootstrap.servers",
+        "client.id",
+        "client.rack",
+        "enable.ssl.certificate.verification",
+        "https.ca.location",
+        "receive.message.max.bytes",
+        "sasl.kerberos.service.name",
+        "sasl.mechanism",
+        "sasl.mechanisms",
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.extensions",
+        "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.token.endpoint.url",
+        "sasl.password",
+        "sasl.username",
+        "security.protocol",
+        "socket.connection.setup.timeout.ms",
+        "socket.timeout.ms",
+        "ssl.ca.location",
+        "ssl.ca.pem",
+        "ssl.certificate.location",
+        "ssl.certificate.pem",
+        "ssl.cipher.suites",
+        "ssl.crl.location",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.key.location",
+        "ssl.key.password",
+        "ssl.key.pem",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+    }
+)
+"""What :func:`wire_settings` reads."""
+
 _OAUTH: Final = "sasl.oauthbearer"
 _WITH_TLS: Final = ("SSL", "SASL_SSL")
 _WITH_LOGIN: Final = ("SASL_PLAINTEXT", "SASL_SSL")
