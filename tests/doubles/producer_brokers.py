@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -38,6 +39,18 @@ Fault = Callable[["ProducerCluster", Received, Callable[[], Any]], Any]
 def with_code(code: int) -> Fault:
     """Answers with an error, and does nothing."""
     return lambda cluster, received, _act: cluster.error(received, code)
+
+
+def throttled(seconds: float) -> Fault:
+    """Does it and answers at once, with a quota's pause, in which it reads nothing more of the client."""
+
+    def fault(cluster: ProducerCluster, _received: Received, act: Callable[[], Any]) -> Any:  # noqa: ANN401
+        answer = act()
+        answer.throttle_time_ms = int(seconds * 1000)
+        cluster.reads_from = time.monotonic() + seconds
+        return answer
+
+    return fault
 
 
 def lost(cluster: ProducerCluster, received: Received, act: Callable[[], Any]) -> None:
@@ -112,6 +125,8 @@ class ProducerCluster:
         self.transactions: dict[str, Transaction] = {}
         self.go_on = threading.Event()
         self.came_late = threading.Event()
+        self.reads_from = 0.0
+        """Until when, by the monotonic clock, a quota keeps the brokers from reading requests."""
         self._lock = threading.RLock()
         self._producer_ids = 0
         handlers: dict[str, Callable[[int, Received], Any]] = {
@@ -172,6 +187,7 @@ class ProducerCluster:
                 with self._lock:
                     return handler(node, received)
 
+            time.sleep(max(0.0, self.reads_from - time.monotonic()))
             with self._lock:
                 faults = self.faults.get(name)
                 fault = faults.pop(0) if faults else None

@@ -49,9 +49,10 @@ def test_what_was_acknowledged_is_not_kept() -> None:
     shared = SharedBuffers(1 << 30)
     buffer = Buffer(b"a" * 40)
     is_there = weakref.ref(buffer)
-    for each in halves(buffer):
-        shared.add(each)
-    del each, buffer
+    first, second = halves(buffer)
+    shared.add(first)
+    shared.add(second)
+    del first, second, buffer
     gc.collect()
 
     assert is_there() is None

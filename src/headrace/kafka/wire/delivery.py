@@ -145,7 +145,7 @@ class Delivery:
         if self._unplaced and now >= self._refresh_at:
             self._place_all()
         for leader in list(self._leaders.values()):
-            if leader.ready:
+            if leader.ready and leader.muted_until <= now:
                 self._fill(leader, flushes=flushes)
         self._exchange(seconds)
 
@@ -408,6 +408,7 @@ class Delivery:
         if self._unplaced:
             due.append(self._refresh_at)
         due += [each.pause_until for each in self._paused.values()]
+        due += [each.muted_until for each in self._leaders.values() if each.muted_until > now]
         return max(0.0, min([seconds, *(each - now for each in due)]))
 
     def _lose_late(self, leaders: Iterable[_Leader], readable: Collection[int]) -> None:
@@ -429,7 +430,7 @@ class Delivery:
             answer = leader.connection.receive(Deadline.after(0, self._clock))
             if answer is None:
                 return
-            results = produce_answer(answer.body, answer.version).results
+            throttle_ms, results = produce_answer(answer.body, answer.version)
             expected = [each.place for each in leader.in_flight[0].batches]
             found = {TopicPartition(each.topic, each.partition): each for each in results}
             if len(expected) != len(found) or any(each not in found for each in expected):
@@ -438,7 +439,16 @@ class Delivery:
             self._lose(leader, error)
             return
         request = leader.in_flight.popleft()
+        if throttle_ms > 0:
+            self._mute(leader, throttle_ms / 1000)
         self._take([(each, found[each.place]) for each in request.batches])
+
+    def _mute(self, leader: _Leader, seconds: float) -> None:
+        """Wait out a quota: the broker reads nothing of this client for so long (KIP-219), so what it has is not late either."""
+        leader.muted_until = self._clock() + seconds
+        for request in leader.in_flight:
+            request.sent_at = leader.muted_until
+        self._outage.text = f"broker {leader.node}: a quota throttles this client"
 
     def _take(self, answered: Iterable[tuple[ProducerBatch, ProduceResult]]) -> None:
         """Take the results of a request; raises the severest error that cannot be settled, once all are taken."""
@@ -532,7 +542,7 @@ class Delivery:
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """Batches of different partitions that were sent together."""
+    """Batches of different partitions that were sent together; the answer is waited for from *sent_at* on."""
 
     batches: list[ProducerBatch]
     sent_at: float
@@ -550,6 +560,8 @@ class _Leader:
     in_flight: deque[_Request] = field(default_factory=deque[_Request])
     is_sending: bool = False
     """Whether a part of the last request is still here."""
+    muted_until: float = 0.0
+    """Until when nothing is sent to it, by the producer's clock."""
 
     @property
     def has_buffered(self) -> bool:
