@@ -11,10 +11,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from children import catch_signals, ending_together, run, start
 from headrace.broker import Broker
@@ -32,8 +33,10 @@ STATIC = {
 }
 PYTEST = [PYTHON, "-m", "pytest", "-q", "--durations=25", "--durations-min=5"]
 LIGHT = "light"
-# The lanes of tests/project/lanes.py, of tests that need a service.
-REAL = ("session", "scenes", "clusters", "parts")
+# The lanes of tests/project/lanes.py, of tests that need a service; the longest first.
+REAL = ("scenes", "parts", "session", "clusters")
+# More of them at once end no sooner, but each test takes longer, and what has time-outs has them.
+AT_ONCE = max(2, os.cpu_count() or 2) + 1
 # The broker of ./check is as the one that a test starts for itself.
 BROKER = runpy.run_path(str(ROOT / "tests" / "project" / "brokers.py"))["PROPERTIES"]
 # Brokers that live for minutes are better off without the optimising compiler, which takes as much as all they do.
@@ -158,23 +161,29 @@ def one_by_one(arguments: Sequence[str], seed: str) -> list[str]:
 
 
 def side_by_side(seed: str) -> list[str]:
-    """Everything at once, on a broker that all tests share; the names of what failed."""
+    """Everything, on a broker that all tests share, several programs at once; the names of what failed."""
     began, failed, tests = time.monotonic(), list[str](), list[Step]()
     os.environ.update(QUICK_JVM)
     limited = [*PYTEST, *seeded(seed), "--refuse-above", str(LIMIT_SECONDS), "--lane"]
     try:
         with ExitStack() as services, ending_together() as children:
-            tests.append(begun(children, LIGHT, [*limited, LIGHT], nice=NICE))
-            quiet = [begun(children, *each, nice=NICE) for each in STATIC.items()]
+
+            def lanes(names: Iterable[str], **how: Any) -> Iterator[Step]:  # noqa: ANN401
+                for name in names:
+                    tests.append(begun(children, name, [*limited, name], **how))
+                    yield tests[-1]
+
+            quiet = [*lanes([LIGHT], nice=NICE)]
+            quiet += [begun(children, *each, nice=NICE) for each in STATIC.items()]
+            real = lanes(())
             try:
                 env = {BOOTSTRAP: os.environ.get(BOOTSTRAP) or own_broker(services)}
             except ConnectError as error:
                 print(f"The broker that tests share cannot be started: {error}", flush=True)
                 failed.append("broker")
             else:
-                for lane in REAL:
-                    tests.append(begun(children, lane, [*limited, lane], env=env))
-            failed += ended([*quiet, *tests])
+                real = lanes(REAL, env=env)
+            failed += ended(quiet, real)
     except BaseException:
         for each in tests:
             each.show_unfinished()
@@ -203,12 +212,14 @@ def own_broker(services: ExitStack) -> str:
     return services.enter_context(Broker(Path(folder), properties=BROKER)).bootstrap
 
 
-def ended(steps: Iterable[Step]) -> list[str]:
-    """Wait until all have; the names of those that failed."""
-    running, failed, last = list(steps), list[str](), time.monotonic()
+def ended(steps: Iterable[Step], lanes: Iterable[Step] = ()) -> list[str]:
+    """Wait until all have, and *lanes*, of which a few are taken at once, and begin then; the names of those that failed."""
+    coming, failed, last = iter(lanes), list[str](), time.monotonic()
+    running = [*steps, *islice(coming, AT_ONCE)]
     while running:
         over = [each for each in running if each.has_ended()]
         running = [each for each in running if each not in over]
+        running += islice(coming, sum(each.name in REAL for each in over))
         failed += [each.name for each in over if each.child.returncode]
         if running and time.monotonic() - last > SIGN_OF_LIFE_SECONDS:
             last = time.monotonic()

@@ -28,7 +28,8 @@ sys.exit("failed" in said)
 """
 check.STATIC = {"lint": [sys.executable, "-c", "print('clean')"]}
 said = {"light": light, "real": "kill matrices: 2 of 9 cases (x)\\n===== 5 passed, 1 skipped in 2.51s ====="}
-check.PYTEST, check.REAL = [sys.executable, "-c", echo, repr(said)], ["real"]
+said["other"] = "===== 4 passed in 1.00s ====="
+check.PYTEST, check.REAL, check.AT_ONCE = [sys.executable, "-c", echo, repr(said)], ["real", "other"], 1
 check.main()
 '''
 FINE = "7 passed, 30 deselected in 61.00s (0:01:01)"
@@ -58,7 +59,7 @@ def test_the_last_lines_sum_up() -> None:
         "kill matrices: 2 of 9 cases; the same again: HEADRACE_SEED=77 ./check; all of them: ./check --all"
         == matrices
     )
-    assert ("12 passed, 0 failed, 1 skipped", "All checks passed.") == (counts, last)
+    assert ("16 passed, 0 failed, 1 skipped", "All checks passed.") == (counts, last)
 
 
 @pytest.mark.parametrize("light", ["1 failed, 6 passed, 2 errors in 3.00s", "failed, and no line"])
@@ -69,7 +70,7 @@ def test_what_has_failed_is_shown_and_named(light: str) -> None:
     assert 1 == done.returncode
     assert light in done.stdout
     assert "FAILED: light\n" == done.stderr
-    count = "11 passed, 3 failed" if "passed" in light else "5 passed, 0 failed"
+    count = "15 passed, 3 failed" if "passed" in light else "9 passed, 0 failed"
     assert f"{count}, 1 skipped" == done.stdout.splitlines()[-1]
 
 
