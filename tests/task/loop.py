@@ -23,6 +23,7 @@ from headrace.converters import make_converter, make_header_converter
 from headrace.offsets.codec import encoded_entries, encoded_key
 from headrace.offsets.target import TargetGroup
 from headrace.task.chain import Chain, Stage
+from headrace.task.commit_hooks import overrides
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.task.encoding import Encoder
 from headrace.task.error_handling import ErrorTolerance, RetryWithBackoff
@@ -210,6 +211,7 @@ class Loop:
                 self.converter or make_converter(self.value_converter, {}, is_key=False),
                 make_header_converter("simple", {}),
                 retrying=self._retrying(),
+                tells_origin=overrides(self.task, "records_of_commit"),
             ),
             sender=self.sender,
             commits=commits,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -12,11 +12,13 @@ import pytest
 
 from doubles.copied_positions import GROUP, encoded
 from doubles.memory_sender import MemorySender
-from doubles.puppets import Puppet, numbered, puppet
-from headrace.connect.encoded import EncodedBatches
+from doubles.puppets import Puppet, PuppetTask, numbered, puppet
+from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import RetriableError, StaleTokenError
+from headrace.connect.record import BytesRecord
 from headrace.connect.task import SourceTask
 from headrace.kafka.client_sender import make_sender
+from headrace.kafka.sender import EncodedRecords
 from headrace.kafka.wire.transaction_state import ProducerIdentity
 from headrace.kafka.wire_sender import make_wire_sender
 from headrace.offsets.target import OffsetTopic
@@ -117,13 +119,53 @@ def test_a_slot_whose_token_counts_writes() -> None:
 
 
 def test_a_connector_says_what_sends_its_records() -> None:
-    """The client library's producer, if it says nothing; what it says reaches the slot."""
+    """The client library's producer, or our own: the choice reaches the slot."""
     work = with_settings(WORK, sender=SenderKind.WIRE)
     maker = sender_maker(SlotWork.from_message(json.loads(json.dumps(work.as_message()))))
 
     assert make_sender is sender_maker(WORK)
     assert isinstance(maker, partial)
     assert (make_wire_sender, {"identity": None}) == (maker.func, maker.keywords)
+
+
+class CopyingTask(PuppetTask):
+    """One that wants to know where its records have landed."""
+
+    def records_of_commit(self, copied: Sequence[CopiedRun]) -> Iterable[BytesRecord]:
+        """None are added."""
+        return ()
+
+
+class OriginsSender(WatchedSender):
+    """Notes whether records know their source offsets."""
+
+    known: bool | None = None
+
+    def send(self, records: EncodedRecords) -> None:
+        """Note it."""
+        self.known = records.origin is not None
+        super().send(records)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_records_know_their_source_offsets_only_for_a_task_that_asks_where_they_landed(
+    *, asks: bool
+) -> None:
+    """For others it would take memory until the commit, and a sender takes it for the sign of a copy."""
+    task_class = f"{__name__}:CopyingTask" if asks else WORK.task_class
+    polls = iter([numbered("t", 0, 1), None])
+    puppet("c", Puppet(poll=lambda _: next(polls)))
+    sender = OriginsSender()
+    run = WorkerTask(
+        replace(WORK, task_class=task_class),
+        Driver(lambda: True),  # type: ignore[arg-type]
+        HeldLease(),  # type: ignore[arg-type]
+        Progress(),
+        make_sender=lambda *_, **__: sender,
+    )
+    run.run()
+
+    assert asks is sender.known
 
 
 def test_the_wire_s_sender_has_the_identity_that_the_driver_hands_over() -> None:

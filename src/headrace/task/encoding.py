@@ -19,7 +19,10 @@ from headrace.task.frames import Records
 
 
 class Encoder:
-    """Converts batches with one slot's converters; retriable errors are retried by *retrying*, if given."""
+    """Converts batches with one slot's converters; retriable errors are retried by *retrying*, if given.
+
+    With *tells_origin* records know their source offsets, for a task that is told where they have landed.
+    """
 
     def __init__(
         self,
@@ -28,11 +31,13 @@ class Encoder:
         headers: HeaderConverter,
         *,
         retrying: RetryWithBackoff | None = None,
+        tells_origin: bool = False,
     ) -> None:
         self._keys = keys
         self._values = values
         self._headers = headers
         self._retrying = retrying
+        self._tells_origin = tells_origin
 
     def encoded(self, batch: SourceBatch) -> EncodedRecords:
         """*batch* as bytes. Raises :class:`~headrace.connect.errors.RecordError` with the row that is refused.
@@ -85,7 +90,7 @@ class Encoder:
             topic=batch.topic,
             partition=batch.partition,
             timestamps=batch.timestamps,
-            origin=_origin(batch),
+            origin=_origin(batch) if self._tells_origin else None,
             headers=self._encoded_headers(batch),
             keys=self._encoded_keys(batch),
             values=_checked(

@@ -202,8 +202,8 @@ class WorkerTask:
             sender,
             self._client,
             self._progress,
+            task=task,
             retrying=retrying,
-            check_new_topic=task.check_new_topic,
         )
         committer = OffsetCommitter(task, pipeline, self._lease, self._progress, stored=stored)
         return TaskWriter(task, pipeline, self._lease, committer)

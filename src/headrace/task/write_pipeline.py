@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,8 +10,8 @@ import pyarrow as pa
 from headrace.connect.batch import SourceBatch
 from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.connect.partition import SourcePartition
 from headrace.connect.record import BytesRecord
+from headrace.connect.task import SourceTask
 from headrace.converters import make_converter, make_header_converter
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config
@@ -25,7 +24,7 @@ from headrace.kafka.sender import (
     UnsendableError,
 )
 from headrace.task.channel import ChannelClient
-from headrace.task.commit_hooks import MakesRecords
+from headrace.task.commit_hooks import MakesRecords, overrides
 from headrace.task.dead_letters import class_name
 from headrace.task.encoding import Encoder
 from headrace.task.error_handling import ErrorTolerance, RetryWithBackoff
@@ -108,19 +107,19 @@ def make_write_pipeline(
     client: ChannelClient,
     progress: Progress,
     *,
+    task: SourceTask,
     retrying: RetryWithBackoff,
-    check_new_topic: Callable[[str, SourcePartition | None], None],
 ) -> WritePipeline:
-    """The write pipeline for *work*, which sends by *sender*; conversions are retried by *retrying*.
+    """The write pipeline for *work* of *task*, which sends by *sender*; conversions are retried by *retrying*.
 
-    *check_new_topic* is the task's. The first commit interval starts here. Raises what converters raise for invalid settings.
+    The first commit interval starts here. Raises what converters raise for invalid settings.
     """
     commits = make_commit_strategy(work, sender, client)
     forwarder = sender if isinstance(sender, GroupSender) else None
     if forwarder is not None and work.spec.errors.tolerate:
         forwarder.tolerate_refused()
     return WritePipeline(
-        sender=_record_sender(work, sender, check_new_topic),
+        sender=_record_sender(work, sender, task),
         forwarder=forwarder,
         commits=commits,
         tolerance=ErrorTolerance(
@@ -133,11 +132,11 @@ def make_write_pipeline(
             secrets=work.spec.secrets,
         ),
         boundary=Boundary.begun(work, time.monotonic()),
-        encoder=_encoder(work, retrying),
+        encoder=_encoder(work, task, retrying),
     )
 
 
-def _encoder(work: SlotWork, retrying: RetryWithBackoff) -> Encoder:
+def _encoder(work: SlotWork, task: SourceTask, retrying: RetryWithBackoff) -> Encoder:
     key, value, header = (
         work.spec.key_converter,
         work.spec.value_converter,
@@ -148,14 +147,13 @@ def _encoder(work: SlotWork, retrying: RetryWithBackoff) -> Encoder:
         make_converter(value.class_name, value.config, is_key=False),
         make_header_converter(header.class_name, header.config),
         retrying=retrying,
+        tells_origin=overrides(task, "records_of_commit"),
     )
 
 
-def _record_sender(
-    work: SlotWork, sender: Sender, check: Callable[[str, SourcePartition | None], None]
-) -> RecordSender:
+def _record_sender(work: SlotWork, sender: Sender, task: SourceTask) -> RecordSender:
     spec = work.spec
     if not spec.topic_groups:
         return sender
     admin = KafkaAdmin(client_config(spec.admin))
-    return TopicCreation(sender, admin, spec.topic_groups, check=check)
+    return TopicCreation(sender, admin, spec.topic_groups, check=task.check_new_topic)
