@@ -120,10 +120,11 @@ def test_a_topic_that_cannot_be_written_to_is_told(
 def test_leaders_are_waited_for(asking: Asking) -> None:
     """Until the time is over."""
     asking.scripted.errors["t"] = LEADER_NOT_AVAILABLE
-    asking.topics._seconds = 1.0
+    asking.topics._seconds = 1.5
 
     with pytest.raises(RetriableError, match="'t'"):
         asking.topics.partitions("t")
+    assert ["the partitions of topic 't' (LEADER_NOT_AVAILABLE)"] == asking.told
 
 
 def test_an_outage_is_told_while_it_is_waited_for(asking: Asking) -> None:
@@ -135,6 +136,21 @@ def test_an_outage_is_told_while_it_is_waited_for(asking: Asking) -> None:
         asking.topics.partitions("t")
     assert asking.told
     assert "the partitions of topic 't'" in asking.told[0]
+
+
+def test_what_was_known_counts_while_no_broker_answers(asking: Asking) -> None:
+    """Whoever sends waits for the brokers as long as it may; a second of it is not spent on what seldom changes."""
+    asking.scripted.scripts["DescribeConfigs"] = configs(0)
+    known = asking.topics.partitions("t"), asking.topics.max_bytes("t")
+    asking.scripted.brokers[1].stop()
+    asking.ahead += 301
+    began = time.monotonic()
+
+    assert (2, 12345) == known == (asking.topics.partitions("t"), asking.topics.max_bytes("t"))
+    assert time.monotonic() - began < asking.seconds / 2
+    told = len(asking.told)
+    assert known == (asking.topics.partitions("t"), asking.topics.max_bytes("t"))
+    assert told == len(asking.told), "asked again at once"
 
 
 def configs(code: int, value: str | None = "12345") -> DescribeConfigsResponse:

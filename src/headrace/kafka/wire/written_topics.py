@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from confluent_kafka import KafkaError
 from kafka.protocol.admin.configs import DescribeConfigsRequest
@@ -22,6 +22,8 @@ _LONGEST_STEP_SECONDS: Final = 8.0
 _PAUSE_SECONDS: Final = 0.1
 # As long as Java's producer believes what it was told (metadata.max.age.ms).
 _BELIEVED_SECONDS: Final = 300.0
+_ASKED_AGAIN_SECONDS: Final = 10.0
+_TOLD_SECONDS: Final = 1.0
 _CREATING_VERSIONS: Final = (4, 12)
 _CONFIG_VERSIONS: Final = (1, 4)
 _TOPIC: Final = 2
@@ -32,8 +34,8 @@ _Answer = TypeVar("_Answer")
 class WrittenTopics:
     """Asks *cluster* for topics, once each in five minutes. One thread uses it.
 
-    Brokers that are away, and topics without leaders, are waited for up to *seconds*; *waiting* is called about once a second
-    meanwhile, and a topic that is not there up to *creation_seconds*.
+    Brokers that are away, and topics without leaders, are waited for up to *seconds*, and a topic that is not there up to
+    *creation_seconds*; *waiting* is called about once a second meanwhile. What was known goes on to count while no broker answers.
     """
 
     def __init__(
@@ -59,10 +61,9 @@ class WrittenTopics:
         For records whose partition is to be chosen: a topic that is not there is asked for in a way that makes brokers create it,
         if they are set up so.
         """
-        count, asked_at = self._counts.get(topic, (0, 0.0))
-        if not count or self._clock() >= asked_at + _BELIEVED_SECONDS:
-            count = self._counted(topic, creates=True)
-        return count
+        return self._believed(
+            self._counts, topic, lambda seconds: self._asked(topic, seconds, creates=True)
+        )
 
     def asked_partitions(self, topic: str) -> int:
         """How many partitions *topic* has now.
@@ -71,27 +72,43 @@ class WrittenTopics:
         not be there again without being noticed. Raises :class:`~headrace.connect.errors.TaskFailedError` for a topic that is not there, or
         which this client may not see, and :class:`~headrace.connect.errors.RetriableError` when no broker has answered in time.
         """
-        return self._counted(topic, creates=False)
+        count = self._asked(topic, self._seconds, creates=False)
+        self._counts[topic] = count, self._clock() + _BELIEVED_SECONDS
+        return count
 
     def max_bytes(self, topic: str) -> int | None:
         """How many bytes a batch may have in *topic*; ``None`` when this client may not know.
 
         Raises :class:`~headrace.connect.errors.RetriableError` when no broker has answered in time.
         """
-        limit, asked_at = self._limits.get(topic, (None, -_BELIEVED_SECONDS))
-        if self._clock() >= asked_at + _BELIEVED_SECONDS:
-            limit = self._asked_limit(topic)
-            self._limits[topic] = limit, self._clock()
-        return limit
+        return self._believed(
+            self._limits, topic, lambda seconds: self._asked_limit(topic, seconds)
+        )
 
-    def _counted(self, topic: str, *, creates: bool) -> int:
-        count = self._asked(topic, creates=creates)
-        self._counts[topic] = count, self._clock()
-        return count
+    def _believed(
+        self,
+        known: dict[str, tuple[_Answer, float]],
+        topic: str,
+        ask: Callable[[float], _Answer],
+    ) -> _Answer:
+        """What is *known* of *topic* until some time; *ask* is given the seconds that it may take."""
+        before, until = known.get(topic, (None, 0.0))
+        if topic in known and self._clock() < until:
+            return cast("_Answer", before)
+        believed = _BELIEVED_SECONDS
+        try:
+            found = ask(_FIRST_STEP_SECONDS if topic in known else self._seconds)
+        except RetriableError:
+            if topic not in known:
+                raise
+            found, believed = cast("_Answer", before), _ASKED_AGAIN_SECONDS
+        known[topic] = found, self._clock() + believed
+        return found
 
-    def _asked(self, topic: str, *, creates: bool) -> int:
+    def _asked(self, topic: str, seconds: float, *, creates: bool) -> int:
         doing = f"the partitions of topic {topic!r}"
-        until = Deadline.after(self._seconds, self._clock)
+        until = Deadline.after(seconds, self._clock)
+        told_at = self._clock()
         known_by: Deadline | None = None
         while True:
             found, error = self._waited(doing, until, lambda step: self._metadata(topic, step))
@@ -107,6 +124,9 @@ class WrittenTopics:
             if until.expired or (known_by is not None and known_by.expired):
                 context = Context(doing="writing to", topic=topic)
                 raise translated(KafkaError(error.code), context)
+            if self._clock() >= told_at + _TOLD_SECONDS:
+                self._waiting(f"{doing} ({error.name})")
+                told_at = self._clock()
             time.sleep(until.remaining(_PAUSE_SECONDS))
 
     def _metadata(self, topic: str, deadline: Deadline) -> tuple[int, ErrorCode | None]:
@@ -125,7 +145,7 @@ class WrittenTopics:
         doing = f"the creation of topic {topic!r}"
         self._cluster.ask_any(request, doing, deadline, versions=_CREATING_VERSIONS)
 
-    def _asked_limit(self, topic: str) -> int | None:
+    def _asked_limit(self, topic: str, seconds: float) -> int | None:
         resource = DescribeConfigsRequest.DescribeConfigsResource(
             resource_type=_TOPIC, resource_name=topic, configuration_keys=[_LIMIT]
         )
@@ -133,7 +153,7 @@ class WrittenTopics:
             resources=[resource], include_synonyms=False, include_documentation=False
         )
         doing = f"the settings of topic {topic!r}"
-        until = Deadline.after(self._seconds, self._clock)
+        until = Deadline.after(seconds, self._clock)
         try:
             answer = self._waited(
                 doing,
