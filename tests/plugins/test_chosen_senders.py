@@ -38,6 +38,15 @@ def test_a_connector_that_names_no_sender_is_sent_by_the_wire(worker: WorkerConf
     assert (SenderKind.WIRE, None) == (spec.sender, spec.not_by_wire)
 
 
+def test_a_group_is_always_the_wires(worker: WorkerConfig) -> None:
+    """Whatever the connector names; what the wire cannot have of its settings is known."""
+    named = config(headrace_sender="client", producer_override_retries="3")
+    chosen = chosen_sender(named, worker, has_group=True)
+
+    assert SenderKind.WIRE is chosen.kind
+    assert "retries: " in (chosen.reason or "")
+
+
 @pytest.mark.parametrize("named", SenderKind)
 def test_what_the_connector_names_sends(worker: WorkerConfig, named: SenderKind) -> None:
     """Although the wire could."""

@@ -38,7 +38,7 @@ from headrace.runtime.engine import Capacity, OtherVersionError
 from headrace.runtime.services import MembershipError, RunSpec, Timing
 from headrace.storage.protocols import TaskCount
 from headrace.task.channel import ChannelClient
-from headrace.task.connector_spec import BoundaryKind
+from headrace.task.connector_spec import BoundaryKind, SenderKind
 from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
@@ -118,6 +118,20 @@ def test_what_sends_instead_of_the_wire_is_logged_once(
     assert "set headrace.sender to client" in told
     assert "hush" not in told
     assert "${file:a:b}" in told
+
+
+def test_settings_that_a_groups_sender_cannot_have_are_warned_of(
+    desks: list[Desk], caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is no other sender that commits to a group."""
+    desk = Desk(lambda *_: FINISHED, work_for(2))
+    desks.append(desk)
+    desk.spec = replace(SPEC, sender=SenderKind.WIRE, not_by_wire="retries: It can only be 3.")
+    assert desk.run().failure is None
+
+    [told] = [each for each in caplog.records if "have no effect" in each.getMessage()]
+    assert logging.WARNING == told.levelno
+    assert "retries: It can only be 3." in told.getMessage()
 
 
 def test_the_slot_count_is_stored_before_the_first_slot_starts(desks: list[Desk]) -> None:

@@ -19,6 +19,7 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.producer_errors import BatchRefusedError
 
 _SIZES: Final = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
+_LEAST_BATCHES: Final = 16
 _OF_ONE_RECORD: Final = (*_SIZES, "INVALID_RECORD", "INVALID_TIMESTAMP")
 
 
@@ -81,10 +82,11 @@ class SourceOrigin(NamedTuple):
 class HandedOver:
     """What was handed over by the numbers that the producer gave. One thread owns it.
 
-    Rows are forgotten once they are acknowledged, what was copied when a transaction ends.
+    Rows are forgotten some time after they are acknowledged, what was copied when a transaction ends.
     """
 
     _rows: dict[int, RowOrigin] = field(default_factory=dict[int, RowOrigin])
+    _most_rows: int = _LEAST_BATCHES
     _copied: dict[int, SourceOrigin] = field(default_factory=dict[int, SourceOrigin])
 
     def add_rows(self, number: int, origin: RowOrigin) -> None:
@@ -94,9 +96,12 @@ class HandedOver:
         self._copied[number] = origin
 
     def forget_acknowledged(self, is_acknowledged: Callable[[int], bool]) -> None:
-        """Forget the rows handed over first, as far as they are acknowledged."""
-        while self._rows and is_acknowledged(number := next(iter(self._rows))):
+        """Forget the rows of batches that are acknowledged, once there are twice as many batches as were not the last time."""
+        if len(self._rows) < self._most_rows:
+            return
+        for number in filter(is_acknowledged, list(self._rows)):
             del self._rows[number]
+        self._most_rows = max(_LEAST_BATCHES, 2 * len(self._rows))
 
     def forget_rows(self) -> None:
         """All of them are acknowledged."""

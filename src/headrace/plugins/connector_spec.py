@@ -63,14 +63,21 @@ class ValidatedConnector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSender:
-    """What sends a connector's records, and why it is not headrace's own sender although the connector does not ask for another."""
+    """What sends a connector's records, and what of the producer's settings headrace's own sender cannot have, where that was not asked for by name."""
 
     kind: SenderKind
     reason: str | None = None
 
 
-def chosen_sender(config: ConnectorConfig, worker: WorkerConfig) -> ChosenSender:
-    """What sends for the connector: what it names, or the wire if that can have its producer's settings."""
+def chosen_sender(
+    config: ConnectorConfig, worker: WorkerConfig, *, has_group: bool = False
+) -> ChosenSender:
+    """What sends for the connector: what it names, or the wire if that can have its producer's settings.
+
+    Offsets of a group are committed by the wire alone, so with a group there is nothing to choose.
+    """
+    if has_group:
+        return ChosenSender(kind=SenderKind.WIRE, reason=why_not_by_wire(config, worker))
     if config.sender is not None:
         return ChosenSender(kind=SenderKind(config.sender))
     reason = why_not_by_wire(config, worker)
@@ -88,8 +95,7 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
     own = None if group else connector_offsets_topic(config, worker, group_id)
     delivered = delivery(validated.connector, validated.props, worker, group)
     key, value, header = validated.converters
-    # Offsets of a group are committed by the wire alone, so there is nothing to choose.
-    sender = ChosenSender(kind=SenderKind.WIRE) if group else chosen_sender(config, worker)
+    sender = chosen_sender(config, worker, has_group=group is not None)
     secrets = connector_secrets(
         validated.secrets,
         validated.settings,

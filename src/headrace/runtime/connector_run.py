@@ -23,8 +23,19 @@ from headrace.runtime.run_context import DriverContext, RunContext
 from headrace.runtime.runs import RunWatcher
 from headrace.runtime.services import MembershipError, RunSpec, Services
 from headrace.runtime.task_status import StatusBoard, TaskList
+from headrace.task.connector_spec import SenderKind
 
 _log = logging.getLogger(__name__)
+
+_SENT_BY_CLIENT = (
+    "Connector %s: the client library's producer sends its records, because headrace's own sender cannot have all of the "
+    "producer's settings (%s). To send with headrace's own, which needs less CPU for each record, leave them out; to send with "
+    "the client library without this line, set headrace.sender to client."
+)
+_NOT_FOR_GROUPS = (
+    "Connector %s: settings of its producer have no effect (%s). Its positions are a consumer group on the target, and only "
+    "headrace's own sender commits those: leave the settings out."
+)
 
 
 class ConnectorRun:
@@ -63,10 +74,10 @@ class ConnectorRun:
         spec = self._run_context.spec
         hide_in_logs(spec.secrets.values)
         if spec.not_by_wire is not None:
-            _log.info(
-                "Connector %s: the client library's producer sends its records, because headrace's own sender cannot have all of "
-                "the producer's settings (%s). To send with headrace's own, which needs less CPU for each record, leave them out; "
-                "to send with the client library without this line, set headrace.sender to client.",
+            by_wire = spec.sender is SenderKind.WIRE
+            _log.log(
+                logging.WARNING if by_wire else logging.INFO,
+                _NOT_FOR_GROUPS if by_wire else _SENT_BY_CLIENT,
                 spec.name,
                 spec.secrets.masked(spec.not_by_wire),
             )

@@ -28,8 +28,8 @@ class RunSpec(ConnectorSpec):
 
     *offsets_topic* says how to reach its own offsets topic, if it has one, and *offsets_group* the group on the target that
     holds its offsets, if it is one. *sql_stage* is the SQL stage that Spark applies
-    to its records: each of its slots then has two processes, one that reads and one that writes. *not_by_wire* is why the client
-    library sends, where headrace's own sender is the default.
+    to its records: each of its slots then has two processes, one that reads and one that writes. *not_by_wire* is what
+    headrace's own sender cannot have of the producer's settings: why the client library sends, if it does.
     """
 
     connector: SourceConnector
