@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -22,6 +23,7 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.sender import EncodedRecords, Sender, TooLargeError
 from headrace.kafka.wire_sender import make_wire_sender
+from spark.kafka.tables import Topics
 
 pytestmark = pytest.mark.broker
 
@@ -264,6 +266,18 @@ def test_metadata_is_reported(open_sender: Opening, new_topic: str, transactiona
     assert [(1, 1, 7), (1, 2, 7), (1, 3, 7)] == [
         (place.partition, place.offset, place.timestamp) for place in places
     ]
+
+
+def test_where_the_broker_sets_the_time_that_is_reported(
+    bootstrap: str, open_sender: Opening
+) -> None:
+    """As Java's clients do, and not the time that the record was made at."""
+    topic = Topics(bootstrap).create("appended", message_timestamp_type="LogAppendTime")
+    sender = open_sender(None, reports_metadata=True)
+    before = time.time_ns() // 1_000_000
+    [place] = sender.send_each(records(topic, b"0", partition=0, timestamps=7))
+
+    assert before <= place.timestamp <= time.time_ns() // 1_000_000
 
 
 def test_a_sender_that_reports_metadata_still_collects_failures(

@@ -308,13 +308,13 @@ class WireSender:
         self._translated(self._producer.flush)
         places: dict[int, RecordMetadata] = {}
         for number, each in zip(numbers, batches, strict=True):
-            base = self._producer.base_offset(number)
+            base, time_ms = self._producer.base_offset(number), self._producer.append_time(number)
             for index, row in enumerate(each.rows.tolist()):
                 places[row] = RecordMetadata(
                     topic=records.topic,
                     partition=each.partition,
                     offset=_UNKNOWN_OFFSET if base is None else base + index,
-                    timestamp=int(columns.timestamps[row]),
+                    timestamp=int(columns.timestamps[row]) if time_ms is None else time_ms,
                 )
         return [places[row] for row in range(len(records))]
 

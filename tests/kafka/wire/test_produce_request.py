@@ -126,6 +126,7 @@ def test_answers_are_read_as_another_decoder_does(
             each["index"],
             each["error_code"],
             each["base_offset"],
+            each["log_append_time_ms"],
             (each["error_message"] or "") if version >= 8 else "",
             [RefusedRecord(row, message or "") for row, message in each["record_errors"]]
             if version >= 8

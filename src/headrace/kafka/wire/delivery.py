@@ -97,7 +97,9 @@ class Delivery:
         self.nbytes = 0
         """Bytes of batches that were handed over, and are neither acknowledged nor dropped."""
         self.offsets: dict[int, int] = {}
-        """Where acknowledged batches landed, by their numbers; the owner clears it."""
+        """Where acknowledged batches landed, by their numbers, until ``forget``."""
+        self.append_times: dict[int, int] = {}
+        """The time of the records of acknowledged batches, where the broker sets it."""
         self.refusals: dict[int, BatchRefusedError] = {}
         """Batches that were refused, by their numbers, until they are dropped. What is behind them waits."""
         self.acknowledged = 0
@@ -182,7 +184,12 @@ class Delivery:
     def begin(self) -> None:
         """A transaction begins: the brokers do not know its producer's epoch yet. Nothing may be left of the last one."""
         self._queues.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget where batches landed."""
         self.offsets.clear()
+        self.append_times.clear()
 
     def clear(self) -> bool:
         """Forget what is not in flight; returns whether sequences were given to any of it."""
@@ -468,6 +475,8 @@ class Delivery:
         self.nbytes -= batch.nbytes
         if result.base_offset >= 0:
             self.offsets[batch.number] = result.base_offset
+        if result.append_time >= 0:
+            self.append_times[batch.number] = result.append_time
         self.acknowledged += 1
         self.progressed_at = self._clock()
         self._offer(queue)

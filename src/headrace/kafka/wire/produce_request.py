@@ -40,12 +40,16 @@ class RefusedRecord(NamedTuple):
 
 
 class ProduceResult(NamedTuple):
-    """What became of the batch for one partition; *base_offset* is -1 where the broker does not say."""
+    """What became of the batch for one partition; *base_offset* is -1 where the broker does not say.
+
+    *append_time* is the records' time in milliseconds where the broker sets it, -1 where the producer does.
+    """
 
     topic: str
     partition: int
     error_code: int
     base_offset: int
+    append_time: int
     message: str
     refused: Sequence[RefusedRecord]
 
@@ -177,16 +181,18 @@ class _Reader:
     def _result(self, topic: str) -> ProduceResult:
         fields = self._fields
         if self._is_flexible:
-            partition, error_code, base_offset, _, _ = _LONGER_RESULT.unpack_from(
+            partition, error_code, base_offset, append_time, _ = _LONGER_RESULT.unpack_from(
                 fields.body, fields.at
             )
             fields.skip(_LONGER_RESULT.size)
             end = fields.at + len(_NOTHING_ELSE)
             if bytes(fields.body[fields.at : end]) == _NOTHING_ELSE:
                 fields.at = end
-                return ProduceResult(topic, partition, error_code, base_offset, "", ())
+                return ProduceResult(topic, partition, error_code, base_offset, append_time, "", ())
         else:
-            partition, error_code, base_offset, _ = _RESULT.unpack_from(fields.body, fields.at)
+            partition, error_code, base_offset, append_time = _RESULT.unpack_from(
+                fields.body, fields.at
+            )
             fields.skip(_RESULT.size)
             if self._version >= 5:  # noqa: PLR2004 (the log's start)
                 fields.skip(INT64.size)
@@ -195,7 +201,9 @@ class _Reader:
             refused = fields.array(self._refused)
             message = fields.text()
         fields.skip_tags()
-        return ProduceResult(topic, partition, error_code, base_offset, message, refused)
+        return ProduceResult(
+            topic, partition, error_code, base_offset, append_time, message, refused
+        )
 
     def _refused(self) -> RefusedRecord:
         found = RefusedRecord(self._fields.number(INT32), self._fields.text())

@@ -192,7 +192,7 @@ class WireProducer:
             raise IllegalTransitionError(f"send while the producer is {self._state.phase.value}")
         if self._is_flushed:
             self._is_flushed = False
-            self._delivery.offsets.clear()
+            self._delivery.forget()
         nbytes = len(batch.data)
         limit = min(self._settings.buffer_bytes, self._delivery.busy_bytes) - nbytes
         if self._delivery.nbytes > max(0, limit):
@@ -300,6 +300,10 @@ class WireProducer:
         Known until the next ``begin``, or the first ``send`` after ``flush`` without transactions.
         """
         return self._delivery.offsets.get(number)
+
+    def append_time(self, number: int) -> int | None:
+        """The time of the records of an acknowledged batch, in milliseconds, where the broker sets it; known as long."""
+        return self._delivery.append_times.get(number)
 
     def close(self) -> None:
         """Release the connections without waiting for what is in flight, which is aborted."""
