@@ -33,6 +33,7 @@ from headrace.kafka.wire.producer import WireProducer
 from headrace.kafka.wire.producer_settings import ProducerWireSettings
 from headrace.kafka.wire.written_topics import WrittenTopics
 from headrace.kafka.wire_sender import Watched, WireSender, batch_settings
+from waiting import until
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -120,6 +121,15 @@ def test_at_least_once_rows_without_an_answer_are_sent_again_and_are_there_once(
         assert texts(range(17)) == brokers.labels(T0, "plain")
         assert texts(range(15)) == brokers.labels(T1, "plain")
         assert [15, 16] == [each.offset for each in places]
+
+
+def test_at_least_once_no_row_waits_for_the_next_call() -> None:
+    """A task may poll for long. Some of them can only be sent when those before are acknowledged."""
+    with playing(T0) as (brokers, opened):
+        sender = opened(None)
+        sender.send(rows(range(20)))
+
+        until(lambda: texts(range(20)) == brokers.labels(T0, "plain"), seconds=20)
 
 
 @pytest.mark.parametrize("step", ["Produce", "EndTxn"])

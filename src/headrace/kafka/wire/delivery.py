@@ -127,6 +127,11 @@ class Delivery:
         return any(leader.in_flight for leader in self._leaders.values())
 
     @property
+    def has_unsent(self) -> bool:
+        """Whether a batch waits to be sent."""
+        return any(queue.has_waiting for queue in self._queues.values())
+
+    @property
     def busy_bytes(self) -> int:
         """So many bytes keep the leaders busy: what may be in flight to each, and as much again that waits. More only takes memory."""
         each = self._settings.most_in_flight * self._settings.max_request_bytes

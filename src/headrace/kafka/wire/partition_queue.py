@@ -72,6 +72,11 @@ class PartitionQueue:
         return len(self._waiting) > 1
 
     @property
+    def has_waiting(self) -> bool:
+        """Whether batches are to be sent."""
+        return bool(self._waiting)
+
+    @property
     def is_empty(self) -> bool:
         """Whether every batch was acknowledged or dropped."""
         return not (self._waiting or self._in_flight or self._again or self._refused)

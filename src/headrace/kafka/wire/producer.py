@@ -210,11 +210,17 @@ class WireProducer:
         return number
 
     def push(self) -> None:
-        """Send what can be sent now, without waiting: otherwise small batches stay here until ``flush``."""
+        """Send what was handed over: otherwise it stays here until ``flush``.
+
+        Waits for answers only where no more may be in flight before them; what cannot be sent now is left to a later call.
+        """
         self._raise_failure()
         with self._translating():
             self._begin_wait()
             self._delivery.pump(0, flushes=True)
+            while self._delivery.is_in_flight and self._delivery.has_unsent:
+                self._delivery.pump(self._until_report(), flushes=True)
+                self._wait("records to be acknowledged")
 
     def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
         """Commit *entries* for *group*, which nobody consumes with; done on return.
