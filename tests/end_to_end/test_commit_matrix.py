@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class CommitMatrix:
         self._life = life
         self._ends, self._exactly_once, self._with_sql = ends, exactly_once, with_sql
         self._cells: dict[str, Cell] = {}
+        # Seeded anew for each run of the tests, so that in time each cell has either sender.
+        self._first_sender = random.randrange(len(SENDERS))
         life.worker |= {
             "exactly.once.source.support": "enabled" if exactly_once else "disabled",
             "offset.storage.topic": f"{life.name}-offsets",
@@ -93,7 +96,7 @@ class CommitMatrix:
         place = (
             each.index(of) for each, of in zip(_CELLS, (update, moment, self._ends), strict=True)
         )
-        return SENDERS[sum(place) % len(SENDERS)]
+        return SENDERS[(self._first_sender + sum(place)) % len(SENDERS)]
 
     def read(self, groups: int) -> Mapping[str, Exception]:
         """Run all connectors until they have read so many groups; the failures."""

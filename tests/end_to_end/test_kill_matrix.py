@@ -128,7 +128,7 @@ class Matrix:
         marks.mkdir()
         self.life.connectors[-1] |= {
             "tasks.max": "1",
-            "headrace.sender": SENDERS[len(self.expected) % 2],
+            "headrace.sender": self.chance.choice(SENDERS),
             "transaction.boundary.interval.ms": str(_COMMIT_MS),
             "headrace.max.records.per.second": str(_RECORDS_PER_SECOND),
             KILLS: ",".join(kills),
