@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as TheirPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from headrace.kafka.batches.compression import COMPRESSIONS
 from headrace.kafka.batches.headers import HEADER_BYTES
@@ -22,6 +23,7 @@ from headrace.kafka.partitioner import java_partition
 from headrace.kafka.sender import EncodedRecords, TooLargeError
 from headrace.kafka.wire_sender import WireSender, make_wire_sender
 from judges.java_judge import JavaJudge
+from waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -189,7 +191,12 @@ def test_two_other_clients_read_what_was_sent(
     """Nulls, empty bytes, headers that are repeated or null, times in no order, 10 bytes beside a megabyte."""
     address = request.getfixturevalue("first_bootstrap" if kind == "first" else "bootstrap")
     topic, chance = create(address), random.Random(f"{kind} {codec}")
-    sender = senders.opened(address, transactional=kind != "idempotent", compression_type=codec)
+    sender = senders.opened(
+        address,
+        transactional=kind != "idempotent",
+        compression_type=codec,
+        batch_size=chance.choice(["1", "16384", "1000000"]),
+    )
     blocks = [drawn_rows(chance, count) for count in (1, 5, 60)]
     blocks += [drawn_rows(chance, 60, large=3)]
     given = drawn_rows(chance, 9)
@@ -268,6 +275,44 @@ def test_values_up_to_the_limit_are_sent_and_those_beyond_are_named(
     assert [1, 1] == [refused(taken[0] + 1), refused(2 * LIMIT)]
     (landed,) = by_client(bootstrap, topic, 1)
     assert [len(each.value or b"") for each in landed[1::2]] == taken
+
+
+@pytest.mark.parametrize("limit", [1_000, 20_000, 100_000, 2_000_000])
+def test_each_topic_gets_batches_that_it_takes(
+    bootstrap: str, senders: Senders, limit: int
+) -> None:
+    """However small: what a topic takes one by one it takes together; one byte more than it takes is named by its row."""
+    topic = create(bootstrap, 1, max_message_bytes=str(limit))
+    sender = senders.opened(bootstrap, max_request_size="3000000")
+    part = [Sent(None, b"%03d" % at + bytes(limit // 20), [], WHEN) for at in range(50)]
+    largest = Sent(None, bytes(limit - 100), [], WHEN)
+    sender.send(encoded(topic, part))
+    sender.send(encoded(topic, [largest]))
+    beyond = [part[0], Sent(None, bytes(limit + 1), [], WHEN), part[1]]
+    refused = refused_row(sender, encoded(topic, beyond))
+    sender.flush()
+
+    assert [_times_as_sent([*part, largest])] == by_client(bootstrap, topic, 1)
+    assert 1 == refused
+
+
+def test_partitions_that_a_topic_gets_are_written_to(bootstrap: str, senders: Senders) -> None:
+    """By records that name them, at once; from then on also by those whose keys belong there, as with Java's producer."""
+    topic = create(bootstrap, 1)
+    sender = senders.opened(bootstrap)
+    first, second, third = (Sent(b"k", each, [], WHEN) for each in (b"1", b"2", b"3"))
+    sender.send(encoded(topic, [first]))
+    sender.flush()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
+    until(lambda: len(admin.list_topics(topic).topics[topic].partitions) == 3)
+    sender.send(encoded(topic, [second], partition=2))
+    sender.send(encoded(topic, [third]))
+    sender.flush()
+
+    expected: list[list[Sent]] = [[first], [], [second]]
+    expected[java_partition(b"k", 3)].append(third)
+    assert [_times_as_sent(each) for each in expected] == by_client(bootstrap, topic, 3)
 
 
 def test_the_row_is_told_that_the_broker_refuses_for_its_content(
