@@ -50,6 +50,7 @@ def _ours(key: str, title: str, contender: HeadraceWorker, *, source: Source = "
     )
 
 
+BY_CLIENT: Final = {"headrace.sender": "client"}
 # Name and most slots of each format; a CSV file cannot be split.
 _FORMS: Sequence[tuple[Format, str, int]] = (
     ("jsonl", "JSONL", 2),
@@ -79,11 +80,9 @@ ROWS: Final[Sequence[Row]] = (
     ),
     *(
         _ours(
-            f"{form}-wire-{slots}",
-            f"{name}, headrace.sender=wire, exactly once",
-            HeadraceWorker(
-                format=form, exactly_once=True, slots=slots, settings={"headrace.sender": "wire"}
-            ),
+            f"{form}-client-{slots}",
+            f"{name}, headrace.sender=client, exactly once",
+            HeadraceWorker(format=form, exactly_once=True, slots=slots, settings=BY_CLIENT),
             source="csv" if form == "csv" else "jsonl",
         )
         for form, name, most in _FORMS
@@ -94,6 +93,15 @@ ROWS: Final[Sequence[Row]] = (
             f"{form}-eos-1",
             f"{title}, exactly once",
             HeadraceWorker(format=form, exactly_once=True),
+            source=form,
+        )
+        for form, title in BINARY
+    ),
+    *(
+        _ours(
+            f"{form}-client-1",
+            f"{title}, headrace.sender=client, exactly once",
+            HeadraceWorker(format=form, exactly_once=True, settings=BY_CLIENT),
             source=form,
         )
         for form, title in BINARY
