@@ -221,13 +221,13 @@ def _conflicts(settings: Settings) -> list[tuple[str, str]]:
     if settings["acks"] not in ("all", "-1"):
         problem = f"{settings['acks']} can lose records; only 'all' works with idempotence."
         problems.append(("acks", problem))
-    if _number(settings, "max.in.flight.requests.per.connection", 5) > 5:  # noqa: PLR2004 - Kafka's own bound
+    if whole_number(settings, "max.in.flight.requests.per.connection", 5) > 5:  # noqa: PLR2004 - Kafka's own bound
         problem = "At most 5 with idempotence, otherwise records could change their order."
         problems.append(("max.in.flight.requests.per.connection", problem))
     if settings.get("retries") == "0":
         problems.append(("retries", "0 does not work with idempotence; leave it out."))
-    queue = _number(settings, "queue.buffering.max.kbytes", 0) * 1024
-    if 0 < queue < _number(settings, "message.max.bytes", 0):
+    queue = whole_number(settings, "queue.buffering.max.kbytes", 0) * 1024
+    if 0 < queue < whole_number(settings, "message.max.bytes", 0):
         problem = (
             f"It must not be more than buffer.memory ({queue}): a larger record would wait forever."
         )
@@ -238,8 +238,8 @@ def _conflicts(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _late_delivery(settings: Settings) -> list[tuple[str, str]]:
-    delivery = _number(settings, "message.timeout.ms", 0)
-    transaction = _number(settings, "transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)
+    delivery = whole_number(settings, "message.timeout.ms", 0)
+    transaction = whole_number(settings, "transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)
     if 0 < delivery <= transaction:
         return []
     problem = (
@@ -249,14 +249,17 @@ def _late_delivery(settings: Settings) -> list[tuple[str, str]]:
     return [("delivery.timeout.ms", problem)]
 
 
-def _number(settings: Settings, key: str, default: int) -> int:
+def whole_number(settings: Settings, key: str, default: int | str) -> int:
+    """The producer's setting *key*; raises :class:`~headrace.connect.errors.ConfigError` unless it is a whole number from 0 on."""
+    given = settings.get(key, default)
     try:
-        return int(settings.get(key, default))
-    except ValueError as error:
-        problem = f"{settings[key]!r} is not a whole number."
-        raise ConfigError(
-            [(connect_name(key), problem)], where="The producer's configuration"
-        ) from error
+        found = int(given)
+    except ValueError:
+        found = -1
+    if found < 0:
+        problem = f"{given!r} is not a whole number from 0 on."
+        raise ConfigError([(connect_name(key), problem)], where="The producer's configuration")
+    return found
 
 
 def _is_secret(key: str) -> bool:

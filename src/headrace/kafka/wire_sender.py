@@ -31,7 +31,7 @@ from headrace.kafka.batches.forwarding import (
     source_place,
 )
 from headrace.kafka.batches.headers import HEADER_BYTES
-from headrace.kafka.client_config import PRODUCER_DEFAULTS, ClientConfig, Settings
+from headrace.kafka.client_config import PRODUCER_DEFAULTS, ClientConfig, Settings, whole_number
 from headrace.kafka.client_sender import OPEN_SECONDS
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.handed_over import HandedOver, RowOrigin, SourceOrigin
@@ -118,14 +118,11 @@ def batch_settings(settings: Settings) -> BatchSettings:
 
 
 def _number(settings: Settings, key: str, problems: list[tuple[str, str]]) -> int:
-    given = settings.get(key, PRODUCER_DEFAULTS[key])
     try:
-        found = int(given)
-    except ValueError:
-        found = -1
-    if found < 0:
-        problems.append((connect_name(key), f"{given!r} is not a whole number from 0 on."))
-    return found
+        return whole_number(settings, key, PRODUCER_DEFAULTS[key])
+    except ConfigError as error:
+        problems += error.problems
+        return 0
 
 
 def _compression(settings: Settings, problems: list[tuple[str, str]]) -> Compression:
@@ -168,7 +165,7 @@ def make_wire_sender(
         waiting=waits,
         clock=clock,
     )
-    creation_ms = int(config.settings.get("topic.metadata.propagation.max.ms", 5_000))
+    creation_ms = whole_number(config.settings, "topic.metadata.propagation.max.ms", 5_000)
     topics = WrittenTopics(
         cluster,
         seconds=open_seconds,

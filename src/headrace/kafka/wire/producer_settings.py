@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from headrace.connect.errors import ConfigError
 from headrace.kafka.client_config import (
     DEFAULT_TRANSACTION_TIMEOUT_MS,
     PRODUCER_DEFAULTS,
     Settings,
+    whole_number,
 )
-from headrace.kafka.java_settings import connect_name
 
 _WITHOUT_END: Final = 2_147_483_647
 # Enough that a leader never waits for the next request; more only delays what has to be sent again.
@@ -43,32 +42,22 @@ def producer_wire_settings(settings: Settings) -> ProducerWireSettings:
     ``acks`` and the bounds of numbers are checked there. ``linger.ms`` and the sizes of batches mean nothing here: what is
     handed over are batches, and they are sent at once. Raises :class:`~headrace.connect.errors.ConfigError`.
     """
-    delivery_ms = _number(settings, "message.timeout.ms", _WITHOUT_END)
-    most = _number(settings, "max.in.flight.requests.per.connection", _MOST_IN_FLIGHT)
+    delivery_ms = whole_number(settings, "message.timeout.ms", _WITHOUT_END)
+    most = whole_number(settings, "max.in.flight.requests.per.connection", _MOST_IN_FLIGHT)
     return ProducerWireSettings(
-        max_request_bytes=_number(
-            settings, "message.max.bytes", int(PRODUCER_DEFAULTS["message.max.bytes"])
+        max_request_bytes=whole_number(
+            settings, "message.max.bytes", PRODUCER_DEFAULTS["message.max.bytes"]
         ),
         most_in_flight=min(most, _MOST_IN_FLIGHT),
-        request_seconds=_number(settings, "request.timeout.ms", _REQUEST_MS) / 1000,
+        request_seconds=whole_number(settings, "request.timeout.ms", _REQUEST_MS) / 1000,
         delivery_seconds=float("inf") if delivery_ms in (0, _WITHOUT_END) else delivery_ms / 1000,
         buffer_bytes=1024
-        * _number(
+        * whole_number(
             settings,
             "queue.buffering.max.kbytes",
-            int(PRODUCER_DEFAULTS["queue.buffering.max.kbytes"]),
+            PRODUCER_DEFAULTS["queue.buffering.max.kbytes"],
         ),
-        transaction_ms=_number(settings, "transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS),
+        transaction_ms=whole_number(
+            settings, "transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS
+        ),
     )
-
-
-def _number(settings: Settings, key: str, default: int) -> int:
-    given = settings.get(key, default)
-    try:
-        found = int(given)
-    except ValueError:
-        found = -1
-    if found < 0:
-        problem = f"{given!r} is not a whole number above 0."
-        raise ConfigError([(connect_name(key), problem)], where="The producer's configuration")
-    return found
