@@ -219,3 +219,18 @@ def test_a_connector_is_forgotten_with_its_tasks(
     assert store.flush(10)
     assert {status_entry("c", task, None) for task in (None, 0)} == set(topics.written[6:])
     assert {} == store.statuses("c")
+
+
+def test_what_another_worker_has_removed_is_not_removed_again(
+    store: KafkaStatusStore, topics: WrittenTopics
+) -> None:
+    """That would remove what is written next, for a new connector of the name."""
+    put(store, None, RUNNING)
+    topics.refusals += [RetriableError("The broker is slow.")] * 1000
+    store.forget("c")
+    until(lambda: store.failure is not None)
+    topics.arrives("t", status_entry("c", None, None))
+    topics.refusals.clear()
+    assert store.flush(10)
+
+    assert [status_entry("c", None, RUNNING)] == topics.written

@@ -274,12 +274,14 @@ class KafkaStorage:
         """Keep an earlier leader from writing, also one that has begun to; without transactions its membership alone does."""
         self._led.take_writing()
         threading.Thread(
-            target=in_log_context(self._open_writer), name="headrace-leading", daemon=True
+            target=in_log_context(self._open_writers), name="headrace-leading", daemon=True
         ).start()
 
-    def _open_writer(self) -> None:
+    def _open_writers(self) -> None:
         try:
-            self._led.open_writer()
+            # That of statuses, too: until a new producer has its id, what the leader removes could come after what another worker writes.
+            for each in self._shared:
+                each.open_writer()
         except ConnectError as error:
             _LOG.debug("The first write makes its own producer: %s", error)
 
@@ -690,7 +692,8 @@ class KafkaStatusStore:
             found = self._found.statuses(connector)
             for task, each in statuses.items():
                 before, status = found.get(task), each.status
-                may_write = status is None or may_replace(status, before)
+                # What another worker has removed is not removed again: a status of a new connector of the name may be on its way.
+                may_write = before is not None if status is None else may_replace(status, before)
                 if may_write and not each.is_overtaken(before):
                     yield status_entry(connector, task, status)
 
