@@ -139,7 +139,7 @@ def test_a_letter_that_the_broker_refuses_fails_the_task(life: Life, sender: str
     """Nothing of its transaction is there, and the topic of letters is named."""
     (life.folder / "in" / "a.jsonl").write_bytes(b"1\n" + b"no" * 1_000 + b"\n3\n")
     dead = f"{life.next_name()}-dead"
-    make_topic(life.bootstrap, dead, max_message_bytes="200")
+    make_topic(life.bootstrap, dead, max_message_bytes="100")
     topic = add_files(life)
     life.connectors[0] |= tolerant(dead) | {"headrace.sender": sender}
 
