@@ -136,7 +136,7 @@ def test_without_a_topic_they_are_counted(life: Life) -> None:
 
 @pytest.mark.parametrize("sender", SENDERS)
 def test_a_letter_that_the_broker_refuses_fails_the_task(life: Life, sender: str) -> None:
-    """Nothing of its transaction is there, and the topic of letters is named."""
+    """Neither it nor what comes after it is there, and the topic of letters is named."""
     (life.folder / "in" / "a.jsonl").write_bytes(b"1\n" + b"no" * 1_000 + b"\n3\n")
     dead = f"{life.next_name()}-dead"
     make_topic(life.bootstrap, dead, max_message_bytes="100")
@@ -146,7 +146,8 @@ def test_a_letter_that_the_broker_refuses_fails_the_task(life: Life, sender: str
     failures = life.run_once()
 
     assert dead in str(failures[topic])
-    assert [] == life.values(topic)
+    # The wire knows it before it sends; then what precedes may be committed, as before any record that fails the task.
+    assert life.values(topic) in ([], ["1"])
     assert [] == life.values(dead)
 
 
