@@ -102,7 +102,8 @@ def test_a_record_that_the_topic_refuses_fails_the_connector(life: Life, exactly
     life.worker["exactly.once.source.support"] = exactly_once
     topic = life.next_name()
     make_topic(life.bootstrap, topic, max_message_bytes="500")
-    life.add(PLANNED, reading(topic, 1000, at_once=500))
+    # It sends small records together, also where a topic does not take them so; the wire does not.
+    life.add(PLANNED, reading(topic, 1000, at_once=500), headrace_sender="client")
 
     failures = life.run_once()
 
@@ -246,6 +247,8 @@ def test_a_transaction_that_outlives_its_time_is_told_and_planned_again(
     life.add(
         PLANNED,
         source,
+        # By its own clock; the wire goes on until the broker has looked, which it does every ten seconds.
+        headrace_sender="client",
         producer_override_transaction_timeout_ms="2600",
         transaction_boundary_interval_ms="2500",
     )
