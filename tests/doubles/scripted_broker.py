@@ -240,13 +240,14 @@ def _frame(connection: socket.socket) -> bytes | None:
 
 
 def _exactly(connection: socket.socket, length: int) -> bytes | None:
-    content = b""
-    while len(content) < length:
-        piece = connection.recv(length - len(content))
-        if not piece:
+    content = bytearray(length)
+    rest = memoryview(content)
+    while rest:
+        count = connection.recv_into(rest)
+        if not count:
             return None
-        content += piece
-    return content
+        rest = rest[count:]
+    return bytes(content)
 
 
 def _shut(connection: socket.socket) -> None:

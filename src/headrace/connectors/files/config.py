@@ -170,7 +170,7 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
     )
     batch_max_bytes: int = setting(
         "files.batch.max.bytes",
-        default=_MIB,
+        default=2 * _MIB,
         at_least=4096,
         at_most=256 * _MIB,
         doc="How many bytes of a file are read and sent as one batch.",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import zlib
 from collections.abc import Iterable
 from io import FileIO
 from itertools import pairwise
@@ -20,14 +18,54 @@ from headrace.connectors.files.proof import (
     Proof,
     proof_from,
 )
+from headrace.kafka.batches.checksums import crc32c
 from headrace.sources.extractors.rows import Int64Array
 from headrace.sources.extractors.streams import ByteStream, Compression, open_stream, skipped
 
 # Each proof costs some microseconds, so of many rows only some have one; rows between two of them carry the one before.
 _MOST_PROVEN = 64
-_PROOFS_OF_MANY = 16
+_PROOFS_OF_MANY = 4
 _LEAST_KEPT_BYTES = 2 * 1024 * 1024
 _PIECE_BYTES = 1024 * 1024
+
+
+class _Kept:
+    """The newest bytes of a stream, in memory that is used again: getting it anew for each block took as long as reading the block.
+
+    *base* is the byte of the stream with which they begin.
+    """
+
+    def __init__(self, base: int, content: bytes) -> None:
+        self.base = base
+        self._memory = memoryview(bytearray(content))
+        self._begin, self._end = 0, len(content)
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    def append(self, content: memoryview) -> None:
+        """What comes next in the stream; it is copied."""
+        count, used = len(content), len(self)
+        # Moved only if few bytes have to be, so that each byte is moved seldom however many are kept.
+        if self._begin >= used or self._end + count > len(self._memory):
+            size = used + count
+            memory = self._memory
+            if size > len(memory):
+                memory = memoryview(bytearray(2 * size))
+            memory[:used] = self._memory[self._begin : self._end]
+            self._memory, self._begin, self._end = memory, 0, used
+        self._memory[self._end : self._end + count] = content
+        self._end += count
+
+    def between(self, start: int, stop: int) -> memoryview:
+        """The bytes of the stream from *start* to before *stop*, until the next call of :meth:`append`."""
+        shift = self._begin - self.base
+        return self._memory[start + shift : stop + shift]
+
+    def forget(self, count: int) -> None:
+        """The first *count* of them are not needed any more."""
+        self._begin += count
+        self.base += count
 
 
 class Witness:
@@ -49,8 +87,7 @@ class Witness:
     ) -> None:
         self._stream = stream
         self._head = head
-        self._kept = bytearray(tail)
-        self._base = position - len(tail)
+        self._kept = _Kept(position - len(tail), tail)
         self._keep = keep
         self._digest, self._digested = digest, position
         self._last = proof_from(position, head=head, tail=tail, digest=digest)
@@ -58,14 +95,14 @@ class Witness:
     @property
     def position(self) -> int:
         """The byte up to which the stream was read."""
-        return self._base + len(self._kept)
+        return self._kept.base + len(self._kept)
 
     def read_into(self, target: memoryview) -> int:
         """See :class:`~headrace.sources.extractors.streams.ByteStream`."""
         count = self._stream.read_into(target)
         if len(self._head) < EDGE_BYTES:
             self._head += bytes(target[: min(count, EDGE_BYTES - len(self._head))])
-        self._kept += target[:count]
+        self._kept.append(target[:count])
         # Only where rows are skipped or blank for long: memory must not depend on how long.
         if len(self._kept) > self._keep:
             self._forget(self.position - self._keep // 2)
@@ -82,9 +119,9 @@ class Witness:
 
     def proof_at(self, position: int) -> Proof:
         """The proof for *position*, or the last one before it when its bytes are not remembered."""
-        start = max(position - EDGE_BYTES, 0) - self._base
-        if start >= 0:
-            tail = bytes(self._kept[start : position - self._base])
+        start = max(position - EDGE_BYTES, 0)
+        if start >= self._kept.base:
+            tail = bytes(self._kept.between(start, position))
             digest = self._digest_at(position)
             self._last = proof_from(position, head=self._head[:position], tail=tail, digest=digest)
         return self._last
@@ -116,19 +153,16 @@ class Witness:
         """The checksum of all before *position*, which does not lie before the last one that was asked for."""
         if self._digest is None or position < self._digested:
             return None
-        with memoryview(self._kept) as kept:
-            passed = kept[self._digested - self._base : position - self._base]
-            self._digest, self._digested = zlib.crc32(passed, self._digest), position
-            passed.release()
+        passed = self._kept.between(self._digested, position)
+        self._digest, self._digested = crc32c(passed, self._digest), position
         return self._digest
 
     def _forget(self, before: int) -> None:
-        excess = before - self._base
+        excess = before - self._kept.base
         if excess > 0:
             if self._digested < before:
                 self._digest_at(before)
-            del self._kept[:excess]
-            self._base += excess
+            self._kept.forget(excess)
 
 
 def open_witness(
@@ -174,13 +208,12 @@ def holds(raw: FileIO, packing: Compression, proofs: Iterable[Proof]) -> bool:
 class WholeDigest:
     """The checksum of all bytes of a file before :attr:`position`, from its first one on, read a part at a time.
 
-    One that is *packed* may hold checksums of its own: the CRC of what ends with its own CRC, as a gzip file nearly
-    does, is the same whatever comes before.
+    It is a CRC-32C: the CRC of what ends with its own CRC is the same whatever comes before, and a gzip file nearly ends with
+    its CRC-32.
     """
 
-    def __init__(self, *, packed: bool) -> None:
-        self._sha = hashlib.sha256() if packed else None
-        self._crc = 0
+    def __init__(self) -> None:
+        self.value = 0
         self.position = 0
         """The byte up to which it was read."""
 
@@ -194,18 +227,8 @@ class WholeDigest:
             piece = os.pread(raw.fileno(), count, self.position)
             if not piece:
                 return
-            if self._sha is None:
-                self._crc = zlib.crc32(piece, self._crc)
-            else:
-                self._sha.update(piece)
+            self.value = crc32c(piece, self.value)
             self.position += len(piece)
-
-    @property
-    def value(self) -> int:
-        """The checksum; 63 bits at most, so that it is a positive number in a column of 64 bits."""
-        if self._sha is None:
-            return self._crc
-        return int.from_bytes(self._sha.digest()[:8], "big") >> 1
 
 
 def _digest_between(raw: FileIO, start: int, stop: int, digest: int) -> int | None:
@@ -217,7 +240,7 @@ def _digest_between(raw: FileIO, start: int, stop: int, digest: int) -> int | No
         piece = os.pread(raw.fileno(), min(_PIECE_BYTES, stop - start), start)
         if not piece:
             return None
-        digest, start = zlib.crc32(piece, digest), start + len(piece)
+        digest, start = crc32c(piece, digest), start + len(piece)
     return digest
 
 
