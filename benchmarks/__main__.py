@@ -52,6 +52,8 @@ from benchmarks.results import Results
 from benchmarks.rows import ROWS, Row, Source, chosen, schedule
 from benchmarks.s3_server import s3_server
 from benchmarks.samples import Sample, csv_sample, jsonl_sample
+from benchmarks.senders import KEY as SENDERS
+from benchmarks.senders import sender_figures
 from benchmarks.stages import KEY as PROFILE
 from benchmarks.stages import StageProfile, measured_stages, stage_section
 from headrace.broker import Broker
@@ -63,12 +65,15 @@ RECORDS, PAIRS = 10_000_000, 6
 QUICK_RECORDS, QUICK_PAIRS = 2_000_000, 3
 # By so much fewer files are planned over when it is to be quick.
 PLAN_QUICK = 10
+# A sender's figure has no start in it, so that few records are enough.
+SENDER_SHARE = 5
 # Enough for a figure that is measured in this process, without a start.
 CHAIN_RECORDS = 100_000
 CONTROL, CHAINS = "A worker that serves", "A chain of transformations"
+ALONE = "The senders alone"
 GROUP, SCALE = "Workers of a group", "A large group, computed"
 # The sections of single figures, in the order of the report.
-FIGURES = (CONTROL, GROUP, SCALE, CHAINS)
+FIGURES = (ALONE, CONTROL, GROUP, SCALE, CHAINS)
 # Of the records that are written to measure writing, so many are read to measure reading; large ones are fewer.
 SMALL_SHARE, LARGE_SHARE = 0.3, 0.1
 # Of these, so many are copied; of 1 KB, a fifth.
@@ -102,8 +107,8 @@ def main() -> int:
     profiles, reads, mirrors = list[StageProfile](), list[Measured](), list[Copied | Delayed]()
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
-            failed = _measure(options, Path(name), runs)
-            failed |= _plan(options, Path(name), plans)
+            failed = _measure(options, Path(name), runs) | _plan(options, Path(name), plans)
+            failed |= _senders(options, Path(name), figures[ALONE])
             failed |= _control(options, Path(name) / "control", CONTROL_CASES, figures[CONTROL])
             failed |= _control(options, Path(name) / "group", GROUP_CASES, figures[GROUP])
             failed |= _scale(options, figures[SCALE])
@@ -139,6 +144,7 @@ def _keys() -> Iterator[str]:
     yield from (f"{row.key:22} {row.slots} {row.title}" for row in ROWS)
     all_cases = (*CASES, *CONTROL_CASES, *GROUP_CASES, *SCALE_CASES)
     yield from (f"{case.key:22}   {case.title}" for case in all_cases)
+    yield f"{SENDERS:22}   both senders alone, to one partition and by key to many"
     yield f"{CHAIN:22}   a chain of transformations, in batches and record by record"
     yield f"{PROFILE:22}   where a slot's CPU time goes, by stage"
     yield f"{KAFKA_SOURCE:22}   reading Kafka in Spark, beside Spark's own source and the bare client"
@@ -226,6 +232,19 @@ def _control(
             _say(f"{case.title} ({case.key})")
             failed |= _added(figures, case.key, partial(case.measured, scene))
     return failed
+
+
+def _senders(
+    options: argparse.Namespace, folder: Path, figures: dict[str, Sequence[Figure]]
+) -> bool:
+    """Measure the senders alone, adding to *figures*; whether that failed."""
+    if not _is_wanted(SENDERS, options):
+        return False
+    place = folder / SENDERS
+    place.mkdir()
+    _say(f"the senders alone ({SENDERS})")
+    rounds, records = max(1, options.pairs // 2), options.records // SENDER_SHARE
+    return _added(figures, SENDERS, partial(sender_figures, place, records, rounds=rounds))
 
 
 def _scale(options: argparse.Namespace, figures: dict[str, Sequence[Figure]]) -> bool:

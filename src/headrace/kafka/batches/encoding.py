@@ -254,18 +254,17 @@ def _groups(
     most = min(how.batch_bytes, how.max_bytes) - HEADER_BYTES
     borders, before = [0], 0
     coming = iter([*starts, len(ends)])
-    next_start = 0
-    while borders[-1] < len(ends):
-        start = borders[-1]
+    start = next_start = used = 0
+    while start < len(ends):
         while next_start <= start:
             next_start = next(coming)
-        used = int(ends[start - 1]) if start else 0
-        stop = int(np.searchsorted(ends, used + most, side="right"))
-        stop = max(start + 1, min(stop, start + how.batch_rows, next_start))
-        borders.append(stop)
-        if stop - borders[0] >= _ROWS or int(ends[stop - 1]) - before >= _GROUP_BYTES:
+        stop = int(ends.searchsorted(used + most, side="right"))
+        start = max(start + 1, min(stop, start + how.batch_rows, next_start))
+        used = int(ends[start - 1])
+        borders.append(start)
+        if start - borders[0] >= _ROWS or used - before >= _GROUP_BYTES:
             yield borders
-            borders, before = [stop], int(ends[stop - 1])
+            borders, before = [start], used
     if len(borders) > 1:
         yield borders
 
@@ -297,9 +296,11 @@ def _uncompressed(
     between = _between(headers, firsts, ending, buffers, rows=rows)
     last = same_view(ending, buffers)
     content = memoryview(joined([between, *pieces], buffers, rows, last=last))
-    ends = np.cumsum(totals)
-    for begin, end, count in zip(ends - totals, ends, counts, strict=True):
-        yield UnstampedBatch(content[begin:end], int(count))
+    begin = 0
+    # Python's integers: where batches are many and small, numpy's would cost as much as all else here.
+    for size, count in zip(totals.tolist(), counts.tolist(), strict=True):
+        yield UnstampedBatch(content[begin : begin + size], count)
+        begin += size
 
 
 def _tails_layout(columns: RecordTails, times: Codes, offsets: Codes) -> _Layout:

@@ -56,6 +56,8 @@ _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Metadata and connections may take so long of a round in which other leaders could be served; metadata more each time.
 _FIRST_ATTEMPT_SECONDS, _ATTEMPT_SECONDS = 1.0, 5.0
+# A broker takes some milliseconds for the first batch of each partition: of a thousand in one request it may not answer in time.
+_MOST_PARTITIONS: Final = 100
 _PRODUCE: Final = Step.PRODUCE
 
 
@@ -305,7 +307,8 @@ class Delivery:
                 return
             chosen, nbytes = self._gathered(leader)
             could_grow = not flushes and not any(each.has_more for each in chosen)
-            is_small = nbytes < self._settings.max_request_bytes // 2
+            half = self._settings.max_request_bytes // 2
+            is_small = nbytes < half and len(chosen) < _MOST_PARTITIONS
             if not chosen or (could_grow and is_small and leader.in_flight):
                 return
             try:
@@ -324,6 +327,8 @@ class Delivery:
                 del leader.ready[place]
                 continue
             if chosen and size + batch.nbytes > self._settings.max_request_bytes:
+                break
+            if len(chosen) == _MOST_PARTITIONS:
                 break
             chosen.append(queue)
             size += batch.nbytes

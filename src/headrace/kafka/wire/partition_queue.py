@@ -62,9 +62,10 @@ class PartitionQueue:
     @property
     def next(self) -> ProducerBatch | None:
         """The batch to send now, ``None`` while there is none that may be sent."""
+        if not self._waiting or self._again or self._refused is not None:
+            return None
         most = self._most if self._is_known else 1
-        is_held = self._again or self._refused is not None or len(self._in_flight) >= most
-        return None if is_held or not self._waiting else self._waiting[0]
+        return None if len(self._in_flight) >= most else self._waiting[0]
 
     @property
     def has_more(self) -> bool:
