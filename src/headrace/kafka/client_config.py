@@ -85,7 +85,8 @@ TRANSACTIONAL_DEFAULTS: Settings = MappingProxyType(
 )
 
 DEFAULT_TRANSACTION_TIMEOUT_MS: Final = 60_000
-_WITHOUT_END = 2_147_483_647
+WITHOUT_END: Final = 2_147_483_647
+"""The longest time, and the most attempts, that Kafka's clients have a number for: it stands for no end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +158,7 @@ def producer_config(
     warnings = [*translated.warnings, *_overruled(properties, transactional_id)]
     settings["enable.idempotence"] = True
     if transactional_id is None:
-        settings.setdefault("message.timeout.ms", _WITHOUT_END)
+        settings.setdefault("message.timeout.ms", WITHOUT_END)
     else:
         settings["transactional.id"] = transactional_id
         settings.setdefault("transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)

@@ -9,6 +9,7 @@ from headrace.connect.errors import ConfigError
 from headrace.kafka.client_config import (
     PRODUCER_DEFAULTS,
     TRANSACTIONAL_DEFAULTS,
+    WITHOUT_END,
     ClientConfig,
     Settings,
 )
@@ -19,7 +20,6 @@ from headrace.kafka.wire_sender import batch_settings
 
 _Problems = tuple[tuple[str, str], ...]
 
-_WITHOUT_END: Final = "2147483647"
 
 _TAKEN: Final = frozenset(
     {
@@ -53,7 +53,7 @@ _ONE_VALUE: Final[Settings] = {
     "queue.buffering.backpressure.threshold": "1",
     "queuing.strategy": "fifo",
     # It sends again until delivery.timeout.ms, as Java's clients do by default.
-    "retries": _WITHOUT_END,
+    "retries": str(WITHOUT_END),
     "sasl.oauthbearer.grant.type": "client_credentials",
     "sasl.oauthbearer.metadata.authentication.type": "none",
     "sasl.oauthbearer.method": "oidc",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from headrace.kafka.batches.compression import NO_COMPRESSION, Compression, compressed
 from headrace.kafka.batches.header_sections import Sections
-from headrace.kafka.batches.headers import HEADER_BYTES, NEWEST_MAGIC
+from headrace.kafka.batches.headers import HEADER_BYTES, NEWEST_MAGIC, OVERHEAD_BYTES
 from headrace.kafka.batches.joining import (
     ZERO,
     Codes,
@@ -35,11 +34,6 @@ from headrace.kafka.batches.varints import INLINE_BYTES, VIEW, Int64Array, Octet
 # Columns of so many rows fit into a processor's cache; so does what they are joined into.
 _ROWS: Final = 16_384
 _GROUP_BYTES: Final = 4 << 20
-_LENGTH_AT: Final = 8
-_LENGTH: Final = struct.Struct(">i")
-_ATTRIBUTES_AT: Final = 21
-_ATTRIBUTES: Final = struct.Struct(">h")
-_OVERHEAD: Final = 12
 _Layout: TypeAlias = tuple[list[Views], list[object], Int64Array]
 _HEADER: Final = np.dtype(
     [
@@ -285,7 +279,7 @@ def _uncompressed(
     ending = columns.headers if not is_tails and isinstance(columns.headers, bytes) else b""
     totals = np.add.reduceat(sizes, firsts) + HEADER_BYTES
     headers = np.zeros(len(firsts), _HEADER)
-    headers["length"] = totals - _OVERHEAD
+    headers["length"] = totals - OVERHEAD_BYTES
     headers["leader_epoch"] = -1
     headers["magic"] = NEWEST_MAGIC
     headers["last_delta"] = counts - 1
@@ -370,8 +364,7 @@ def _compressed(batch: UnstampedBatch, how: Compression) -> UnstampedBatch:
     packed = compressed(octets[HEADER_BYTES:], how)
     if HEADER_BYTES + len(packed) >= len(octets):
         return batch
-    header = bytearray(octets[:HEADER_BYTES])
-    _LENGTH.pack_into(header, _LENGTH_AT, HEADER_BYTES - _OVERHEAD + len(packed))
-    _ATTRIBUTES.pack_into(header, _ATTRIBUTES_AT, how.codec)
-    header += packed
-    return UnstampedBatch(header, batch.record_count)
+    header = np.frombuffer(octets[:HEADER_BYTES], _HEADER).copy()
+    header["length"] = HEADER_BYTES - OVERHEAD_BYTES + len(packed)
+    header["attributes"] = how.codec
+    return UnstampedBatch(header.tobytes() + packed, batch.record_count)

@@ -18,6 +18,10 @@ HEADER_BYTES: Final = 61
 """Bytes of a version 2 batch before its records."""
 CRC_BEGINS: Final = 21
 """Where in a version 2 batch the bytes begin that its checksum covers."""
+PREFIX: Final = struct.Struct(">qiibI")
+"""How a version 2 batch begins: base offset, length, leader epoch, format, checksum."""
+OVERHEAD_BYTES: Final = 12
+"""Bytes of a batch that its length does not count."""
 COMPRESSION: Final = 0x07
 """Bits of a batch's attributes that number its compression; the others here are one bit each."""
 LOG_APPEND_TIME: Final = 0x08
@@ -27,12 +31,10 @@ DELETE_HORIZON: Final = 0x40
 NEWEST_MAGIC: Final = 2
 """The format of batches; before it there were messages."""
 
-_PREFIX: Final = struct.Struct(">qiibI")
 _REST: Final = struct.Struct(">hiqqqhii")
 _MESSAGE: Final = struct.Struct(">qiIbB")
 _MARKER: Final = struct.Struct(">hh")
 _TIMESTAMP: Final = struct.Struct(">q")
-_OVERHEAD: Final = 12
 # Of a version 0 message, the smallest thing there is.
 _SMALLEST: Final = 14
 _SMALLEST_WITH_TIME: Final = 22
@@ -123,7 +125,7 @@ def leading_headers(
     """As ``batch_headers``, but what it raises comes with the headers before it: those batches can be read."""
     found: list[BatchHeader] = []
     position, last = 0, -1
-    while len(data) - position >= _PREFIX.size:
+    while len(data) - position >= PREFIX.size:
         try:
             header = _header(data, position, last, place)
         except CorruptBatchError as error:
@@ -139,15 +141,15 @@ def _header(
     data: bytes | memoryview, position: int, last: int, place: TopicPartition
 ) -> BatchHeader | None:
     """The header at *position*, after a batch that ends at the offset *last*; ``None`` if its batch is cut off."""
-    base_offset, size, epoch, magic, crc = _PREFIX.unpack_from(data, position)
+    base_offset, size, epoch, magic, crc = PREFIX.unpack_from(data, position)
     if base_offset < 0:
         raise CorruptBatchError(place, -1, f"its base offset is {base_offset}")
     if not 0 <= magic <= NEWEST_MAGIC:
         raise CorruptBatchError(place, base_offset, f"format {magic} is not known")
-    least = (_SMALLEST, _SMALLEST_WITH_TIME, HEADER_BYTES - _OVERHEAD)[magic]
+    least = (_SMALLEST, _SMALLEST_WITH_TIME, HEADER_BYTES - OVERHEAD_BYTES)[magic]
     if size < least:
         raise CorruptBatchError(place, base_offset, f"its length is {size}")
-    length = size + _OVERHEAD
+    length = size + OVERHEAD_BYTES
     if length > len(data) - position:
         return None
     if base_offset <= last:

@@ -13,12 +13,12 @@ from headrace.kafka.batches.headers import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
     NEWEST_MAGIC,
+    OVERHEAD_BYTES,
+    PREFIX,
     TRANSACTIONAL,
 )
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-_PREFIX: Final = struct.Struct(">qiibI")
-_OVERHEAD: Final = 12
 _NO_LEADER_EPOCH: Final = -1
 _LARGEST_EPOCH: Final = (1 << 15) - 1
 _LARGEST_SEQUENCE: Final = (1 << 31) - 1
@@ -63,8 +63,8 @@ def stamped(
     _, length, _, magic, crc, attributes, delta, base_time, max_time, _, _, _, count = (
         _HEADER.unpack_from(data)
     )
-    if length + _OVERHEAD != len(data) or magic != NEWEST_MAGIC:
-        raise ValueError(f"{len(data)} bytes are no batch of {length + _OVERHEAD} in format 2")
+    if length + OVERHEAD_BYTES != len(data) or magic != NEWEST_MAGIC:
+        raise ValueError(f"{len(data)} bytes are no batch of {length + OVERHEAD_BYTES} in format 2")
     if attributes & (CONTROL | LOG_APPEND_TIME):
         raise ValueError("a transaction marker, or a batch with the broker's time, is not sent")
     if not count == batch.record_count == delta + 1:
@@ -81,5 +81,5 @@ def stamped(
         if batch.has_checksum
         else crc32c(records, crc32c(covered))
     )
-    _PREFIX.pack_into(header, 0, 0, length, _NO_LEADER_EPOCH, NEWEST_MAGIC, checksum)
+    PREFIX.pack_into(header, 0, 0, length, _NO_LEADER_EPOCH, NEWEST_MAGIC, checksum)
     return [header, records]

@@ -8,11 +8,11 @@ from typing import Final
 from headrace.kafka.client_config import (
     DEFAULT_TRANSACTION_TIMEOUT_MS,
     PRODUCER_DEFAULTS,
+    WITHOUT_END,
     Settings,
     whole_number,
 )
 
-_WITHOUT_END: Final = 2_147_483_647
 # Enough that a leader never waits for the next request; more only delays what has to be sent again.
 _MOST_IN_FLIGHT: Final = 3
 _REQUEST_MS: Final = 30_000
@@ -42,7 +42,7 @@ def producer_wire_settings(settings: Settings) -> ProducerWireSettings:
     ``acks`` and the bounds of numbers are checked there. ``linger.ms`` and the sizes of batches mean nothing here: what is
     handed over are batches, and they are sent at once. Raises :class:`~headrace.connect.errors.ConfigError`.
     """
-    delivery_ms = whole_number(settings, "message.timeout.ms", _WITHOUT_END)
+    delivery_ms = whole_number(settings, "message.timeout.ms", WITHOUT_END)
     most = whole_number(settings, "max.in.flight.requests.per.connection", _MOST_IN_FLIGHT)
     return ProducerWireSettings(
         max_request_bytes=whole_number(
@@ -50,7 +50,7 @@ def producer_wire_settings(settings: Settings) -> ProducerWireSettings:
         ),
         most_in_flight=min(most, _MOST_IN_FLIGHT),
         request_seconds=whole_number(settings, "request.timeout.ms", _REQUEST_MS) / 1000,
-        delivery_seconds=float("inf") if delivery_ms in (0, _WITHOUT_END) else delivery_ms / 1000,
+        delivery_seconds=float("inf") if delivery_ms in (0, WITHOUT_END) else delivery_ms / 1000,
         buffer_bytes=1024
         * whole_number(
             settings,
