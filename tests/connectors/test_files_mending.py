@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.connect import ConnectError, SourceOffset, SourcePartition, TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import prefix_check
-from headrace.connectors.files.local.witness import Witness
+from headrace.connectors.files.local.witness import Witness, _Kept
 from headrace.connectors.files.proof import proof_from
 from headrace.sources.extractors.streams import PlainStream
 from headrace.testing.task_runs import LocalRun
@@ -253,6 +255,22 @@ def test_what_is_remembered_is_bounded() -> None:
     assert first == witness.proof_at(50_000)
     end = proof_from(len(content), head=content[:1024], tail=content[-1024:])
     assert end == witness.proof_at(len(content))
+
+
+@given(st.lists(st.tuples(st.binary(max_size=300), st.integers(0, 300)), max_size=40))
+def test_what_is_kept_is_the_newest_bytes(steps: list[tuple[bytes, int]]) -> None:
+    """However they come, and however many are forgotten in between; the memory for them does not grow with what has passed."""
+    begin, told, most = b"head", b"head", len(b"head")
+    kept = _Kept(100, begin)
+    for content, forgotten in steps:
+        kept.append(memoryview(content))
+        told += content
+        most = max(most, len(kept))
+        kept.forget(min(forgotten, len(kept)))
+
+        assert told[kept.base - 100 :] == bytes(kept.between(kept.base, 100 + len(told)))
+        assert len(kept) == 100 + len(told) - kept.base
+        assert len(kept._memory) <= 2 * most
 
 
 def test_a_packed_file_is_not_judged_while_it_is_being_replaced(tmp_path: Path) -> None:

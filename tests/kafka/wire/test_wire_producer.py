@@ -281,6 +281,26 @@ def test_small_batches_of_many_partitions_share_requests() -> None:
         assert all(["a"] == brokers.labels(each, "committed") for each in places)
 
 
+def test_a_request_has_at_most_100_partitions() -> None:
+    """A broker makes files for the first batch of each, and is to answer in time."""
+    places = [TopicPartition("t", number) for number in range(250)]
+    with playing(*places) as (brokers, players):
+        producer = players.opened()
+        producer.begin()
+        for each in places:
+            producer.send(each, labelled("a"))
+        producer.commit()
+
+        requests = [
+            each.message
+            for broker in brokers.brokers.brokers.values()
+            for each in broker.received
+            if each.name == "Produce"
+        ]
+        assert [100, 100, 50] == [len(each.topic_data[0].partition_data) for each in requests]
+        assert all(["a"] == brokers.labels(each, "committed") for each in places)
+
+
 @pytest.mark.parametrize(("buffer_bytes", "bound"), [(5_000, 5_000), (1 << 30, 6_000)])
 def test_bytes_in_flight_are_bounded(buffer_bytes: int, bound: int) -> None:
     """``send`` waits for room, also for a batch that is larger than the bound; whatever is allowed, no more than keeps leaders busy."""
