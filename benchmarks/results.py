@@ -107,9 +107,35 @@ def ratios(results: Results) -> Iterator[Ratio]:
         if ours in results and theirs in results:
             value = results.rate(ours) / results.rate(theirs)
             yield Ratio(title=title, value=value, wanted=wanted)
+    yield from _against_client(results)
     for slots in (1, 2):
         yield from _against_connect(results, slots)
     yield from _chain_against_connect(results)
+
+
+# A row's name and key, and how many times as many records a second, and as little CPU, are wanted of our own sender.
+_SENDERS: Sequence[tuple[str, str, float | None, float | None]] = (
+    ("lines, 1 slot", "lines-{}-1", 1.5, 2.5),
+    ("JSONL, 1 slot", "jsonl-{}-1", 1.5, 2.5),
+    ("lines, 2 slots", "lines-{}-2", None, None),
+    ("JSONL, 2 slots", "jsonl-{}-2", None, None),
+    ("CSV", "csv-{}-1", None, 1.5),
+    ("Parquet to JSON", "parquet-{}-1", None, 1.5),
+    ("Avro to Avro", "avro-{}-1", None, 1.5),
+    ("bytes", "bytes-{}-1", None, None),
+)
+
+
+def _against_client(results: Results) -> Iterator[Ratio]:
+    for name, key, rate, cpu in _SENDERS:
+        ours, theirs = key.format("eos"), key.format("client")
+        if ours in results and theirs in results:
+            title = f"{name}: exactly once, times headrace.sender=client"
+            value = results.rate(ours) / results.rate(theirs)
+            yield Ratio(title=title, value=value, wanted=rate)
+            title = f"{name}: the CPU seconds of headrace.sender=client, times its own"
+            value = results.cpu_per_million(theirs) / results.cpu_per_million(ours)
+            yield Ratio(title=title, value=value, wanted=cpu)
 
 
 def _against_connect(results: Results, slots: int) -> Iterator[Ratio]:
@@ -149,7 +175,7 @@ def _cpu_against_connect(results: Results, ours: str, shown: str) -> Iterator[Ra
 def _chain_against_connect(results: Results) -> Iterator[Ratio]:
     ours = "file-stream-chain-eos"
     for theirs, name, wanted in (
-        ("connect-chain-eos", "as it comes", 4),
+        ("connect-chain-eos", "as it comes", 6),
         ("connect-chain-eos-interval", "with transactions of 1 s", None),
     ):
         if ours in results and theirs in results:
