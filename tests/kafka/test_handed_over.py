@@ -17,7 +17,9 @@ from headrace.kafka.wire.producer_errors import BatchRefusedError
 TARGET = TopicPartition("source.t", 1)
 PLACE = TopicPartition("t", 1)
 SOURCE = {"cluster": "source", "topic": "t", "partition": 1}
-ROWS = RowOrigin("t", np.array([9, 0, -1, 3]), np.array([9, -1, 5, 7]), np.array([2, 3, 1]))
+ROWS = RowOrigin(
+    "t", np.array([9, 0, -1, 3]), np.array([9, -1, 5, 7]), np.array([2, 3, 1]), number=4
+)
 
 
 def refused(error: str, *, number: int = 0, rows: tuple[int, ...] = ()) -> BatchRefusedError:
@@ -33,25 +35,29 @@ def copied(*runs: tuple[int, int], target: TopicPartition = TARGET) -> SourceOri
 
 
 @pytest.mark.parametrize(
-    ("error", "rows", "key_bytes", "value_bytes"),
+    ("error", "rows", "sizes", "place"),
     [
-        ("MESSAGE_TOO_LARGE", (), 3, 7),
-        ("INVALID_RECORD", (2, 0), 0, None),
-        ("INVALID_RECORD", (), None, 5),
-        ("INVALID_TIMESTAMP", (1,), 3, 7),
+        ("MESSAGE_TOO_LARGE", (), (3, 7), None),
+        ("INVALID_RECORD", (2, 0), (0, None), (4, 1)),
+        ("INVALID_RECORD", (), (None, 5), None),
+        ("INVALID_TIMESTAMP", (1,), (3, 7), (4, 3)),
     ],
 )
 def test_a_refused_record_is_told_by_its_sizes(
-    error: str, rows: tuple[int, ...], key_bytes: int | None, value_bytes: int | None
+    error: str,
+    rows: tuple[int, ...],
+    sizes: tuple[int | None, int | None],
+    place: tuple[int, int] | None,
 ) -> None:
-    """The one that the broker names, or the largest, where that is the reason, or the first."""
+    """And by its place, where the broker names it; otherwise it is the largest, where that is the reason, or the first."""
     handed = HandedOver()
     handed.add_rows(0, ROWS)
 
     found = handed.refusal(refused(error, rows=rows))
 
     assert isinstance(found, LateRefusalError)
-    assert ("t", key_bytes, value_bytes) == (found.topic, found.key_bytes, found.value_bytes)
+    assert ("t", *sizes) == (found.topic, found.key_bytes, found.value_bytes)
+    assert place == found.place
     assert f"{error}: It is so. Do it." in str(found)
 
 

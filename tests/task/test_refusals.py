@@ -116,19 +116,27 @@ def test_what_is_committed_is_not_blamed() -> None:
     assert 1 == loop.position()
 
 
-def refusal(value: int | None, *, key: int | None = None, topic: str = "t") -> LateRefusalError:
-    """The broker's refusal of a record of these sizes."""
-    return LateRefusalError("No.", advice="Ask.", topic=topic, key_bytes=key, value_bytes=value)
+def refusal(
+    value: int | None,
+    *,
+    key: int | None = None,
+    topic: str = "t",
+    place: tuple[int, int] | None = None,
+) -> LateRefusalError:
+    """The broker's refusal of a record of these sizes, at that *place* if the sender knows it."""
+    return LateRefusalError(
+        "No.", advice="Ask.", topic=topic, key_bytes=key, value_bytes=value, place=place
+    )
 
 
 def sent(
     rows: InFlightRecords, values: list[bytes | None], keys: list[bytes | None] | None = None
-) -> None:
-    """Note a batch of these bytes; positions begin at 1."""
+) -> int | None:
+    """Note a batch of these bytes, and return its number; positions begin at 1."""
     made = batch(*["x"] * len(values), end=len(values))
     binary = None if keys is None else pa.array(keys, pa.binary())
     encoded = EncodedRecords(topic="t", values=pa.array(values, pa.binary()), keys=binary)
-    rows.note(made, encoded)
+    return rows.note(made, encoded).number
 
 
 def test_keys_and_nulls_tell_records_apart() -> None:
@@ -148,6 +156,20 @@ def test_records_of_one_size_are_not_told_apart() -> None:
     sent(rows, [b"a", b"bb", b"cc"])
 
     assert "filename f, at or after source offset position 2: No." in str(rows.located(refusal(2)))
+
+
+def test_a_sender_that_knows_the_record_is_believed() -> None:
+    """However many others have its size; those of another batch have another number."""
+    rows = InFlightRecords()
+    sent(rows, [b"aa", b"bb"])
+    number = sent(rows, [b"aa", b"bb", b"cc"])
+    assert number is not None
+
+    found = rows.located(refusal(2, place=(number, 2)))
+
+    assert "filename f, at source offset position 3: No." in str(found)
+    error = refusal(2, place=(number + 1, 0))
+    assert rows.located(error) is error
 
 
 def test_a_refusal_that_no_one_knows_stays_as_it_is() -> None:

@@ -39,7 +39,8 @@ class LateRefusalError(TaskFailedError):
     """The broker has refused one of the records that were handed over before.
 
     *topic*, *key_bytes* and *value_bytes* (``None`` for null) identify it, for a layer that knows where the
-    records came from; *reason* and *advice* are the parts of the message.
+    records came from; *reason* and *advice* are the parts of the message. A sender that knows it tells the record's *place*, too: the
+    number of the records with which it was handed over, and its row in them.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class LateRefusalError(TaskFailedError):
         topic: str,
         key_bytes: int | None,
         value_bytes: int | None,
+        place: tuple[int, int] | None = None,
     ) -> None:
         self.reason = reason
         self.advice = advice
         self.topic = topic
         self.key_bytes = key_bytes
         self.value_bytes = value_bytes
+        self.place = place
         super().__init__(f"{reason} {advice}")
 
 

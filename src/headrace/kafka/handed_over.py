@@ -24,12 +24,16 @@ _OF_ONE_RECORD: Final = (*_SIZES, "INVALID_RECORD", "INVALID_TIMESTAMP")
 
 
 class RowOrigin(NamedTuple):
-    """A batch of *rows* of *topic*: how many bytes keys and values have, -1 for null, also those of other rows; ``None``: no key."""
+    """A batch of *rows* of *topic*: how many bytes keys and values have, -1 for null, also those of other rows; ``None``: no key.
+
+    *number* is what the caller calls all rows.
+    """
 
     topic: str
     key_sizes: Int64Array | None
     value_sizes: Int64Array
     rows: Int64Array
+    number: int | None
 
     def refusal(self, error: BatchRefusedError) -> ConnectError:
         """The error for the record that is the reason, as far as that can be told; otherwise *error*."""
@@ -46,7 +50,11 @@ class RowOrigin(NamedTuple):
             topic=self.topic,
             key_bytes=_known(keys, row),
             value_bytes=_known(values, row),
+            place=self._place(row) if error.rows or len(self.rows) == 1 else None,
         )
+
+    def _place(self, row: int) -> tuple[int, int] | None:
+        return None if self.number is None else (self.number, int(self.rows[row]))
 
 
 class SourceOrigin(NamedTuple):

@@ -38,7 +38,8 @@ class EncodedRecords:
     *values* and *keys* are binary columns, a null is Kafka's null. *timestamps* is a column of
     milliseconds, one number for all rows, or ``None`` for the time of sending. *partition* is the Kafka
     partition of all rows, or ``None`` to let the key decide as Java's partitioner does. *origin* is given where source
-    offsets are numbers, for a sender that says which of them landed where.
+    offsets are numbers, for a sender that says which of them landed where. *number* is the caller's own, for a
+    :class:`~headrace.kafka.errors.LateRefusalError`.
     """
 
     topic: str
@@ -48,6 +49,7 @@ class EncodedRecords:
     timestamps: pa.Int64Array | int | None = None
     partition: int | None = None
     origin: RowsOrigin | None = None
+    number: int | None = None
 
     def __len__(self) -> int:
         return len(self.values)

@@ -370,7 +370,9 @@ class WireSender:
         for each in batches:
             place = TopicPartition(records.topic, each.partition)
             number = self._translated(partial(self._producer.send, place, each.batch))
-            origin = RowOrigin(records.topic, key_sizes, columns.values.sizes, each.rows)
+            origin = RowOrigin(
+                records.topic, key_sizes, columns.values.sizes, each.rows, records.number
+            )
             self._handed_over.add_rows(number, origin)
             if records.origin is not None:
                 copied = _copied(records.origin, place, each)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,6 +56,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
+    number: int
     topic: str
     partition: SourcePartition
     offsets: BatchOffsets | None
@@ -64,19 +66,22 @@ class _Rows:
 
 
 class InFlightRecords:
-    """Offsets and sizes of the rows that were handed to the client; not the rows, to stay small.
+    """Offsets and sizes of the rows that were handed to the sender; not the rows, to stay small.
 
-    Of a refused record the client reports only its sizes. Used by the writer.
+    Of a refused record the client library reports only its sizes. Used by the writer.
     """
 
     def __init__(self, *, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._rows = deque[_Rows]()
         self._nbytes = 0
+        self._numbers = count()
 
-    def note(self, batch: SourceBatch, encoded: EncodedRecords) -> None:
-        """Note that *batch* is handed to the client as *encoded*."""
+    def note(self, batch: SourceBatch, encoded: EncodedRecords) -> EncodedRecords:
+        """Note that *batch* is handed to the sender as *encoded*; returns that with a number, by which it is known again."""
+        number = next(self._numbers)
         rows = _Rows(
+            number=number,
             topic=batch.topic,
             partition=batch.source_partition,
             offsets=batch.offsets,
@@ -88,6 +93,7 @@ class InFlightRecords:
         self._nbytes += rows.nbytes
         while self._nbytes - self._rows[0].nbytes > self._most_bytes:
             self._nbytes -= self._rows.popleft().nbytes
+        return replace(encoded, number=number)
 
     def take_back(self) -> None:
         """Undo the last :meth:`note`: the batch was not handed over after all."""
@@ -118,6 +124,10 @@ class InFlightRecords:
         )
 
     def _matches(self, error: LateRefusalError) -> Iterator[tuple[_Rows, int]]:
+        if error.place is not None:
+            number, row = error.place
+            yield from ((each, row) for each in self._rows if each.number == number)
+            return
         for rows in self._rows:
             if rows.topic != error.topic or (rows.keys is None and error.key_bytes is not None):
                 continue

@@ -269,7 +269,7 @@ class TaskWriter:
         self._lease.check()
         self._pipeline.commits.before_records(encoded.topic)
         rows, hooks = self._committer.rows, self._committer.hooks
-        rows.note(frame.batch, encoded)
+        encoded = rows.note(frame.batch, encoded)
         try:
             if hooks.wants_records:
                 hooks.sent(frame, list(self._pipeline.sender.send_each(encoded)))
