@@ -129,7 +129,7 @@ class Witness:
     def columns(self, anchors: Int64Array) -> dict[str, pa.Array]:
         """The fields of proofs in the offsets of rows that end at *anchors*; forgets what precedes the last.
 
-        The first and the last row have their own proof, and many between them.
+        The first and the last row have their own proof, and of many rows a few between them.
         """
         count = len(anchors)
         step = 1 if count <= _MOST_PROVEN else -(-count // _PROOFS_OF_MANY)
