@@ -106,6 +106,14 @@ def test_no_record_is_larger_than_is_said(values: list[bytes | None], key: int |
     assert largest_sizes(columns_of(made, now=1 << 62)).max() <= largest_record_bytes(made)
 
 
+def test_a_few_rows_of_many_count_as_the_memory_that_they_keep() -> None:
+    """Rows may be a part of what was read together."""
+    gathered, large = GatheredRows(), pa.array([bytes(1_000_000), b"v"], pa.binary())
+    gathered.add(replace(records([b"v"]), values=large.slice(1)))
+
+    assert gathered.nbytes > 1_000_000
+
+
 def test_what_is_gathered_is_bounded() -> None:
     """By the partitions, so that nothing waits without need, and by what may wait to be acknowledged."""
     assert enough_bytes(1, 1 << 25) * 12 == enough_bytes(12, 1 << 25)

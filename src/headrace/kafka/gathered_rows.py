@@ -61,7 +61,7 @@ class GatheredRows:
     def __init__(self) -> None:
         self._records: list[EncodedRecords] = []
         self.nbytes = 0
-        """Bytes of their keys and values."""
+        """Bytes of the memory that they keep: a few rows may be a part of much."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -73,7 +73,10 @@ class GatheredRows:
     def add(self, records: EncodedRecords) -> None:
         """*records* come after those that are here."""
         self._records.append(records)
-        self.nbytes += records.data_bytes
+        columns = (records.values, records.keys, records.timestamps)
+        self.nbytes += sum(
+            each.get_total_buffer_size() for each in columns if isinstance(each, pa.Array)
+        )
 
     def clear(self) -> None:
         """They are not sent."""
