@@ -88,7 +88,7 @@ class _Target:
         self._bootstrap = bootstrap
         self._topic = f"to-{case.partitions}"
         self._places = [TopicPartition(self._topic, number) for number in range(case.partitions)]
-        self._sent = 0
+        self._sent = self._markers = 0
         admin = AdminClient({"bootstrap.servers": bootstrap})
         new = NewTopic(self._topic, case.partitions, 1)
         admin.create_topics([new])[self._topic].result(60)
@@ -124,17 +124,18 @@ class _Target:
             made.send(self._block)
             self._sent += _ROWS
         made.commit()
+        # Each partition gets some of the rows, and so the end of the transaction.
+        self._markers += len(self._places)
 
     def _wait_for_all(self) -> None:
-        """Return when the topic has all partitions and records; the ends of transactions count, too."""
+        """Return when the topic has all partitions and records, and the ends of transactions."""
         reader = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "benchmark"})
         until = time.monotonic() + _MOST_SECONDS
         try:
-            while (found := self._end(reader)) is None or found < self._sent:
+            wanted = self._sent + self._markers
+            while (found := self._end(reader)) != wanted:
                 if time.monotonic() > until:
-                    raise BenchmarkError(
-                        f"{self._topic} has {found} records, and should have {self._sent}."
-                    )
+                    raise BenchmarkError(f"{self._topic} ends at {found}, and should at {wanted}.")
                 time.sleep(_PAUSE_SECONDS)
         finally:
             reader.close()

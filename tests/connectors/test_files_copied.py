@@ -18,6 +18,7 @@ from headrace.connect import SourceOffset, SourcePartition, TaskFailedError
 from headrace.connect.connector import PlanRequest
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import place, prefix_check
+from headrace.connectors.files.proof import DIGEST
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 Stored = dict[SourcePartition, SourceOffset]
@@ -204,7 +205,7 @@ def test_without_a_digest_the_inode_decides(tmp_path: Path) -> None:
     path.write_bytes(json_lines())
     run(path, stored)
     ((partition, entry),) = stored.items()
-    stored[partition] = {key: value for key, value in entry.items() if key != "digest"}
+    stored[partition] = {key: value for key, value in entry.items() if key != DIGEST}
     restored(path)
 
     with pytest.raises(TaskFailedError, match="was replaced by another one"):
@@ -356,7 +357,7 @@ def test_what_was_written_over_before_its_digest_has_none(
     assert 1000 == run(path, stored)
 
     (entry,) = stored.values()
-    assert "digest" not in entry
+    assert DIGEST not in entry
 
 
 def test_an_answer_that_was_not_written_is_given_again(tmp_path: Path) -> None:

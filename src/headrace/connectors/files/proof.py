@@ -18,7 +18,8 @@ from headrace.connect.partition import SourceOffset
 EDGE_BYTES = 1024
 CHECKED = "checked"
 CHECKSUM = "checksum"
-DIGEST = "digest"
+# Not "digest", which an earlier version made by another checksum.
+DIGEST = "contentDigest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -326,9 +326,8 @@ class Delivery:
             if batch is None:
                 del leader.ready[place]
                 continue
-            if chosen and size + batch.nbytes > self._settings.max_request_bytes:
-                break
-            if len(chosen) == _MOST_PARTITIONS:
+            is_full = chosen and size + batch.nbytes > self._settings.max_request_bytes
+            if is_full or len(chosen) == _MOST_PARTITIONS:
                 break
             chosen.append(queue)
             size += batch.nbytes

@@ -57,7 +57,7 @@ class PrefixCheck:
             self._answers[file.path] = known
         return known[1]
 
-    def is_copy(self, file: FileSeen, digest: int) -> bool | None:
+    def is_copy(self, file: FileSeen, digest: int, *, packed: bool) -> bool | None:
         """Whether *digest* is that of all bytes of *file*; ``None``: not known yet, ask in the next round.
 
         It is read once while it does not change: as much as is left of the round, and more in the next ones. Nor is it
@@ -73,7 +73,7 @@ class PrefixCheck:
             return None
         begun = self._begun.pop(file.path, None)
         if begun is None or begun[0] != asked:
-            begun = asked, WholeDigest()
+            begun = asked, WholeDigest(packed=packed)
         whole = begun[1]
         stop = min(file.size, whole.position + self._left)
         if not self._reads_to(stop, file, whole):
@@ -111,7 +111,7 @@ def packed_digest(path: str, *, version: str, size: int, modified_ms: int) -> in
             file = seen(path, os.fstat(raw.fileno()), os.pread(raw.fileno(), HEAD_BYTES, 0))
             if file.size != size or file.modified_ms != modified_ms or not file.is_still(version):
                 return None
-            digest = WholeDigest()
+            digest = WholeDigest(packed=True)
             digest.read(raw, size)
             same = _signs(os.fstat(raw.fileno())) == (size, file.inode, file.touched_ns)
             return digest.value if same and digest.position == size else None

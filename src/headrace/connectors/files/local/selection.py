@@ -329,7 +329,7 @@ class LocalSelection:
         if not settled:
             # It may be being written, in a place that was made as long as it will be.
             return None
-        found = self._prefixes.is_copy(file, digest)
+        found = self._prefixes.is_copy(file, digest, packed=packed)
         if self._prefixes.is_exhausted:
             self._tell("files.changed", _COPIES)
         return found

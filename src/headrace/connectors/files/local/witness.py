@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from io import FileIO
@@ -51,7 +52,7 @@ class _Kept:
             size = used + count
             memory = self._memory
             if size > len(memory):
-                memory = memoryview(bytearray(2 * size))
+                memory = memoryview(bytearray(size + size // 8))
             memory[:used] = self._memory[self._begin : self._end]
             self._memory, self._begin, self._end = memory, 0, used
         self._memory[self._end : self._end + count] = content
@@ -208,12 +209,13 @@ def holds(raw: FileIO, packing: Compression, proofs: Iterable[Proof]) -> bool:
 class WholeDigest:
     """The checksum of all bytes of a file before :attr:`position`, from its first one on, read a part at a time.
 
-    It is a CRC-32C: the CRC of what ends with its own CRC is the same whatever comes before, and a gzip file nearly ends with
-    its CRC-32.
+    It is a CRC-32C, but of one that is *packed* a part of the SHA-256. That may hold checksums of its own, and the CRC of what ends with
+    its own CRC is the same whatever comes before.
     """
 
-    def __init__(self) -> None:
-        self.value = 0
+    def __init__(self, *, packed: bool) -> None:
+        self._sha = hashlib.sha256() if packed else None
+        self._crc = 0
         self.position = 0
         """The byte up to which it was read."""
 
@@ -227,8 +229,18 @@ class WholeDigest:
             piece = os.pread(raw.fileno(), count, self.position)
             if not piece:
                 return
-            self.value = crc32c(piece, self.value)
+            if self._sha is None:
+                self._crc = crc32c(piece, self._crc)
+            else:
+                self._sha.update(piece)
             self.position += len(piece)
+
+    @property
+    def value(self) -> int:
+        """The checksum; 63 bits at most, so that it is a positive number in a column of 64 bits."""
+        if self._sha is None:
+            return self._crc
+        return int.from_bytes(self._sha.digest()[:8], "big") >> 1
 
 
 def _digest_between(raw: FileIO, start: int, stop: int, digest: int) -> int | None:
