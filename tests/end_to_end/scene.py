@@ -163,6 +163,8 @@ class Scene:
             "connector.class": "files",
             "files.path": str(self.files),
             "files.min.age.ms": "0",
+            # With larger polls there would be few ends of polls, between which things happen.
+            "files.batch.max.bytes": "1048576",
             "topic": self.topic,
             "tasks.max": "2",
             "transaction.boundary.interval.ms": str(COMMIT_MS),

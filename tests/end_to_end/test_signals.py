@@ -31,6 +31,8 @@ def test_a_signal_stops_the_worker_with_everything_committed(
     scene = Scene(bootstrap, tmp_path, f"signal-{number.name}-{os.getpid()}".lower())
     scene.connector |= {
         "headrace.max.records.per.second": "4000",
+        # What a poll has returned is sent to its end.
+        "files.batch.max.rows": "2000",
         "transaction.boundary.interval.ms": "1000",
     }
     expected = scene.write(records=20_000)
