@@ -39,7 +39,7 @@ class LateRefusalError(TaskFailedError):
     """The broker has refused one of the records that were handed over before.
 
     *topic*, *key_bytes* and *value_bytes* (``None`` for null) identify it, for a layer that knows where the
-    records came from; *reason* and *advice* are the parts of the message. A sender that knows it tells the record's *place*, too: the
+    records came from; *reason* and *advice* are the parts of the message. A sender that knows the record's *place* reports it, too: the
     number of the records with which it was handed over, and its row in them.
     """
 

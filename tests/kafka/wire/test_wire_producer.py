@@ -267,23 +267,10 @@ def test_many_batches_of_a_partition_stay_in_order() -> None:
         assert [f"{each}" for each in range(1, 200, 2)] == brokers.labels(T1, "committed")
 
 
-def test_small_batches_of_many_partitions_share_requests() -> None:
-    """Those that are handed over while others are in flight."""
-    places = [TopicPartition("t", number) for number in range(100)]
-    with playing(*places) as (brokers, players):
-        producer = players.opened()
-        producer.begin()
-        for each in places:
-            producer.send(each, labelled("a"))
-        producer.commit()
-
-        assert 1 == len(brokers.received("Produce"))
-        assert all(["a"] == brokers.labels(each, "committed") for each in places)
-
-
-def test_a_request_has_at_most_100_partitions() -> None:
-    """A broker makes files for the first batch of each, and is to answer in time."""
-    places = [TopicPartition("t", number) for number in range(250)]
+@pytest.mark.parametrize(("partitions", "sizes"), [(100, [100]), (250, [100, 100, 50])])
+def test_small_batches_of_many_partitions_share_requests(partitions: int, sizes: list[int]) -> None:
+    """Those that are handed over while others are in flight; of 100 at most, as a broker makes files for the first batch of each."""
+    places = [TopicPartition("t", number) for number in range(partitions)]
     with playing(*places) as (brokers, players):
         producer = players.opened()
         producer.begin()
@@ -297,7 +284,7 @@ def test_a_request_has_at_most_100_partitions() -> None:
             for each in broker.received
             if each.name == "Produce"
         ]
-        assert [100, 100, 50] == [len(each.topic_data[0].partition_data) for each in requests]
+        assert sizes == [len(each.topic_data[0].partition_data) for each in requests]
         assert all(["a"] == brokers.labels(each, "committed") for each in places)
 
 

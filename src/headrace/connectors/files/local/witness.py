@@ -31,7 +31,7 @@ _PIECE_BYTES = 1024 * 1024
 
 
 class _Kept:
-    """The newest bytes of a stream, in memory that is used again: getting it anew for each block took as long as reading the block.
+    """The newest bytes of a stream, in memory that is reused: allocating it for each block took as long as reading the block.
 
     *base* is the byte of the stream with which they begin.
     """
