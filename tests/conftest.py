@@ -41,7 +41,9 @@ QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseS
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what ./check uses, which has all tests run side by side."""
-    parser.addoption(lanes.OPTION, choices=lanes.LANES, help="run the tests of one lane only")
+    parser.addoption(
+        lanes.OPTION, metavar="LANE", help="run the tests of one lane, or of a part of it"
+    )
     parser.addoption(
         durations.OPTION, type=float, metavar="SECONDS", help="fail a test that takes longer"
     )

@@ -1,4 +1,7 @@
-"""The groups in which ./check runs tests side by side, each in a pytest of its own."""
+"""The groups in which ./check runs tests side by side, each in a pytest of its own.
+
+A lane can be divided: ``scenes:2/4`` is the second of four parts.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import pytest
 
 OPTION = "--lane"
 LIGHT, SESSION, SCENES, CLUSTERS, PARTS = "light", "session", "scenes", "clusters", "parts"
+SAMPLED = "sampled"
+_NAMED = re.compile(r"(\w+)(?::(\d+)/(\d+))?")
 _REAL = (SESSION, SCENES, CLUSTERS, PARTS)
 LANES = (LIGHT, *_REAL)
 _OTHER_SESSIONS = {"cluster", "retrying", "connect_server"}
@@ -65,11 +70,36 @@ def lacking_mark(marks: Collection[str], fixtures: Collection[str]) -> str | Non
     return None
 
 
+def lane_and_part(text: str) -> tuple[str, int, int]:
+    """The lane that *text* names, which part of it, from 1 on, and of how many.
+
+    Raises UsageError when there is no such lane or part.
+    """
+    found = _NAMED.fullmatch(text)
+    lane, part, parts = (found[1], int(found[2] or 1), int(found[3] or 1)) if found else ("", 0, 0)
+    if lane not in LANES or not 1 <= part <= parts:
+        raise pytest.UsageError(
+            f"{OPTION} is one of {', '.join(LANES)}, or a part of one such as {SCENES}:2/4, not {text}."
+        )
+    return lane, part, parts
+
+
+def in_part(cases: Collection[str], part: int, parts: int) -> set[str]:
+    """Those of the *cases* of a lane's kill matrices that are played in this *part* of it.
+
+    The cases of one matrix, which take about as long as each other, are dealt out.
+    """
+    return set(sorted(cases)[part - 1 :: parts])
+
+
 class Lanes:
-    """A plugin: leaves out all tests but those of *lane*, if there is one; refuses a test that uses a service without a mark."""
+    """A plugin: leaves out all tests but those of *lane*, if there is one; refuses a test that uses a service without a mark.
+
+    Of a lane's parts, the first has all tests but the cases of kill matrices, which are dealt out to all parts.
+    """
 
     def __init__(self, lane: str | None) -> None:
-        self._lane = lane
+        self._lane, self._part, self._parts = lane_and_part(lane) if lane else (None, 1, 1)
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Do not import what can have no test of this lane."""
@@ -92,9 +122,17 @@ class Lanes:
         """Take the others out."""
         if self._lane is None:
             return
-        others = [each for each in items if self._lane != _lane(each)]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [each for each in items if self._lane == _lane(each)]
+        lane = [each for each in items if self._lane == _lane(each)]
+        cases = {each.nodeid for each in lane if each.get_closest_marker(SAMPLED)}
+        played = in_part(cases, self._part, self._parts)
+        kept = [
+            each
+            for each in lane
+            if each.nodeid in played or (self._part == 1 and each.nodeid not in cases)
+        ]
+        left_out = set(items).difference(kept)
+        config.hook.pytest_deselected(items=[each for each in items if each in left_out])
+        items[:] = kept
 
 
 def _lane(item: pytest.Item) -> str:

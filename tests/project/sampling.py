@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
+from project.lanes import SAMPLED
+
 SEED = "HEADRACE_SEED"
 """Names the seed of a run that plays a share; a run without it plays all it is asked for."""
 
@@ -70,5 +72,5 @@ class Sampling:
 
 
 def _sampled(item: pytest.Item) -> int | None:
-    marker = item.get_closest_marker("sampled")
+    marker = item.get_closest_marker(SAMPLED)
     return int(marker.args[0]) if marker else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,8 @@ sys.exit("failed" in said)
 check.STATIC = {"lint": [sys.executable, "-c", "print('clean')"]}
 said = {"light": light, "real": "kill matrices: 2 of 9 cases (x)\\n===== 5 passed, 1 skipped in 2.51s ====="}
 said["other"] = "===== 4 passed in 1.00s ====="
-check.PYTEST, check.REAL, check.AT_ONCE = [sys.executable, "-c", echo, repr(said)], ["real", "other"], 1
+check.PYTEST, check.AT_ONCE = [sys.executable, "-c", echo, repr(said)], 1
+check.REAL, check.REAL_WITH_ALL = ["real", "other"], ["real:1/2", "real:2/2", "other"]
 check.main()
 '''
 FINE = "7 passed, 30 deselected in 61.00s (0:01:01)"
@@ -78,7 +80,10 @@ def test_all_is_played_without_a_share() -> None:
     """The seed is for the order and the draws only; how long that takes is said before it begins."""
     done = checked("x failed", "--all")
 
-    assert "half an hour" in done.stdout.splitlines()[0]
+    assert "an hour and a half" in done.stdout.splitlines()[0]
+    assert ["real:1/2", "real:2/2", "other"] == re.findall(
+        r"^(real.*|other): ok", done.stdout, re.MULTILINE
+    )
     assert "seed None --randomly-seed=77 --hypothesis-seed=77" in done.stdout
     assert "; the same again: HEADRACE_SEED=77 ./check --all" in done.stdout
 

@@ -13,8 +13,10 @@ from project.lanes import (
     PARTS,
     SCENES,
     SESSION,
+    in_part,
     is_light,
     lacking_mark,
+    lane_and_part,
     lane_of,
 )
 
@@ -68,3 +70,29 @@ def test_what_names_no_service_is_light(tmp_path: Path, text: str, *, light: boo
     module.write_text(text)
 
     assert light is is_light(module)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"), [("light", (LIGHT, 1, 1)), ("scenes:2/4", (SCENES, 2, 4))]
+)
+def test_a_lane_or_a_part_of_it_is_named(text: str, named: tuple[str, int, int]) -> None:
+    """As `./check --all` names them."""
+    assert named == lane_and_part(text)
+
+
+@pytest.mark.parametrize("text", ["", "scene", "scenes:", "scenes:0/4", "scenes:5/4", "scenes:a/4"])
+def test_another_name_is_refused(text: str) -> None:
+    """A part that does not exist has no tests, and would pass."""
+    with pytest.raises(pytest.UsageError, match=rf"not {text}\.$"):
+        lane_and_part(text)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_each_case_is_in_one_part(parts: int) -> None:
+    """And those of one matrix are dealt out."""
+    cases = [f"{matrix}[{each}]" for matrix in "ab" for each in range(6)]
+
+    dealt = [in_part(cases, part, parts) for part in range(1, parts + 1)]
+
+    assert sorted(cases) == sorted(case for each in dealt for case in each)
+    assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
