@@ -10,6 +10,7 @@ import pytest
 from headrace.kafka.batches.errors import UnforwardableError
 from headrace.kafka.batches.forwarding import SourceRun
 from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.gathered_rows import RowNumbers
 from headrace.kafka.handed_over import CopiedRun, HandedOver, RowOrigin, SourceOrigin
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.producer_errors import BatchRefusedError
@@ -18,7 +19,11 @@ TARGET = TopicPartition("source.t", 1)
 PLACE = TopicPartition("t", 1)
 SOURCE = {"cluster": "source", "topic": "t", "partition": 1}
 ROWS = RowOrigin(
-    "t", np.array([9, 0, -1, 3]), np.array([9, -1, 5, 7]), np.array([2, 3, 1]), number=4
+    "t",
+    np.array([9, 0, -1, 3]),
+    np.array([9, -1, 5, 7]),
+    np.array([2, 3, 1]),
+    RowNumbers(starts=(0, 2), numbers=(4, 5)),
 )
 
 
@@ -40,7 +45,7 @@ def copied(*runs: tuple[int, int], target: TopicPartition = TARGET) -> SourceOri
         ("MESSAGE_TOO_LARGE", (), (3, 7), None),
         ("INVALID_RECORD", (2, 0), (0, None), (4, 1)),
         ("INVALID_RECORD", (), (None, 5), None),
-        ("INVALID_TIMESTAMP", (1,), (3, 7), (4, 3)),
+        ("INVALID_TIMESTAMP", (1,), (3, 7), (5, 1)),
     ],
 )
 def test_a_refused_record_is_told_by_its_sizes(

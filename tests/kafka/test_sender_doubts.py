@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from doubles.producer_brokers import (
     undone,
     with_code,
 )
-from doubles.scripted_broker import DescribeConfigsResponse
+from doubles.scripted_broker import DescribeConfigsResponse, ProduceResponse, Received
 from headrace.connect.errors import ConnectError, RetriableError
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.deadline import Deadline
@@ -31,6 +32,7 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.error_codes import named
 from headrace.kafka.wire.producer import WireProducer
 from headrace.kafka.wire.producer_settings import ProducerWireSettings
+from headrace.kafka.wire.transaction_state import IllegalTransitionError
 from headrace.kafka.wire.written_topics import WrittenTopics
 from headrace.kafka.wire_sender import Watched, WireSender, batch_settings
 from waiting import until
@@ -48,12 +50,12 @@ Opening = Callable[..., WireSender]
 
 @contextmanager
 def playing(
-    *places: TopicPartition, version: int = 2, nodes: int = 1
+    *places: TopicPartition, version: int = 2, nodes: int = 1, batch_rows: int = 1
 ) -> Generator[tuple[ProducerCluster, Opening]]:
-    """Brokers, and a maker of open senders for them, which put each row into a batch of its own."""
+    """Brokers, and a maker of open senders for them, which put so many rows into a batch."""
     made = list[WireSender]()
-    one_row = {"bootstrap.servers": "127.0.0.1:1", "batch.num.messages": "1"}
-    settings = batch_settings(producer_config(one_row).settings)
+    given = {"bootstrap.servers": "127.0.0.1:1", "batch.num.messages": f"{batch_rows}"}
+    settings = batch_settings(producer_config(given).settings)
     opening = partial(Deadline.after, 20.0, time.monotonic)
 
     with ProducerCluster(*places, version=version, nodes=nodes) as brokers:
@@ -239,3 +241,110 @@ def test_a_refused_record_is_told_and_the_next_transaction_has_the_others(versio
         send_and_commit(sender, [0, 1, 3])
 
         assert texts([0, 1, 3]) == brokers.labels(T0, "committed")
+
+
+def counts(brokers: ProducerCluster, place: TopicPartition) -> list[int]:
+    """How many records the batches of a log have."""
+    return [each.count for each in brokers.logs[place] if each.state == "committed"]
+
+
+def test_rows_of_many_calls_share_batches_in_a_transaction() -> None:
+    """Those for another partition come after them, and what goes before the end is no longer waited for than that."""
+    with playing(T0, T1, batch_rows=1_000) as (brokers, opened):
+        sender = opened()
+        sender.begin()
+        for number in range(50):
+            sender.send(rows([number, 100 + number]))
+        assert [] == brokers.received("Produce")
+        sender.send(rows([777], partition=1))
+        sender.send(rows([888]))
+        sender.commit()
+        send_and_commit(sender, [999])
+
+        assert texts([0, 888, 999]) == brokers.labels(T0, "committed")
+        assert [100, 1, 1] == counts(brokers, T0)
+        assert texts([777]) == brokers.labels(T1, "committed")
+
+
+def test_at_least_once_nothing_waits_for_later_rows() -> None:
+    """Readers may have them at once."""
+    with playing(T0, batch_rows=1_000) as (brokers, opened):
+        sender = opened(None)
+        for number in range(3):
+            sender.send(rows([number]))
+        until(lambda: brokers.labels(T0, "plain") == texts([0, 1, 2]))
+
+
+def test_rows_that_wait_are_gone_with_their_transaction() -> None:
+    """They are not in the next one."""
+    with playing(T0, batch_rows=1_000) as (brokers, opened):
+        sender = opened()
+        sender.begin()
+        sender.send(rows([1, 2]))
+        sender.abort()
+        send_and_commit(sender, [3])
+
+        assert texts([3]) == brokers.labels(T0, "committed")
+        assert [1] == counts(brokers, T0)
+
+
+def test_a_call_after_a_failure_raises_it_also_when_its_rows_would_wait() -> None:
+    """As the first call after it is to."""
+    with playing(T0, batch_rows=1_000) as (brokers, opened):
+        brokers.faults["Produce"] = [with_code(named("INVALID_RECORD").code)]
+        sender = opened()
+        sender.begin()
+        sender.send(rows([1]))
+        for _ in range(2):
+            with pytest.raises(LateRefusalError):
+                sender.flush()
+        with pytest.raises(LateRefusalError):
+            sender.send(rows([2]))
+        with pytest.raises(IllegalTransitionError):
+            opened("other").send(rows([1]))
+
+
+def test_of_rows_of_many_calls_the_refused_one_is_told_with_its_call() -> None:
+    """The broker names its place in the batch."""
+    with playing(T0, batch_rows=1_000) as (brokers, opened):
+
+        def refused(
+            cluster: ProducerCluster, received: Received, act: Callable[[], object]
+        ) -> object:
+            answer = with_code(named("INVALID_RECORD").code)(cluster, received, act)
+            error = ProduceResponse.TopicProduceResponse.PartitionProduceResponse.BatchIndexAndErrorMessage
+            told = answer.responses[0].partition_responses[0]
+            told.record_errors = [error(batch_index=3, batch_index_error_message="No.")]
+            return answer
+
+        brokers.faults["Produce"] = [refused]
+        sender = opened()
+        sender.begin()
+        sender.send(replace(rows([1, 2]), number=5))
+        sender.send(replace(rows([3, 4]), number=6))
+        with pytest.raises(LateRefusalError) as caught:
+            sender.commit()
+
+    assert (6, 1) == caught.value.place
+
+
+def test_what_a_topic_no_longer_takes_is_refused_until_the_transaction_is_aborted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its rows had been handed over; without them there is no commit."""
+    limit = [1_000]
+    monkeypatch.setattr(WrittenTopics, "max_bytes", lambda _topics, _topic: limit[0])
+    with playing(T0, T1, batch_rows=1_000) as (brokers, opened):
+        sender = opened()
+        sender.begin()
+        sender.send(replace(rows([1]), number=8))
+        limit[0] = 70
+        for attempt in (sender.commit, sender.flush, lambda: sender.send(rows([2], partition=1))):
+            with pytest.raises(LateRefusalError, match="the topic takes 70") as caught:
+                attempt()
+            assert (8, 0) == caught.value.place
+        sender.abort()
+        limit[0] = 1_000
+        send_and_commit(sender, [3])
+
+        assert texts([3]) == brokers.labels(T0, "committed")

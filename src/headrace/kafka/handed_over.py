@@ -15,6 +15,7 @@ from headrace.kafka.batches.errors import UnforwardableError
 from headrace.kafka.batches.forwarding import SourceRun
 from headrace.kafka.batches.varints import Int64Array
 from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.gathered_rows import RowNumbers
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.producer_errors import BatchRefusedError
 
@@ -26,14 +27,14 @@ _OF_ONE_RECORD: Final = (*_SIZES, "INVALID_RECORD", "INVALID_TIMESTAMP")
 class RowOrigin(NamedTuple):
     """A batch of *rows* of *topic*: how many bytes keys and values have, -1 for null, also those of other rows; ``None``: no key.
 
-    *number* is what the caller calls all rows.
+    *numbers* tell with which call each of all rows came.
     """
 
     topic: str
     key_sizes: Int64Array | None
     value_sizes: Int64Array
     rows: Int64Array
-    number: int | None
+    numbers: RowNumbers
 
     def refusal(self, error: BatchRefusedError) -> ConnectError:
         """The error for the record that is the reason, as far as that can be told; otherwise *error*."""
@@ -43,6 +44,7 @@ class RowOrigin(NamedTuple):
         keys = np.full_like(values, -1) if self.key_sizes is None else self.key_sizes[self.rows]
         sizes = np.maximum(keys, 0) + np.maximum(values, 0)
         row = _row(error, int(np.argmax(sizes)) if error.error in _SIZES else 0)
+        is_certain = bool(error.rows) or len(self.rows) == 1
         said = f": {error.detail.rstrip('.')}" if error.detail else ""
         return LateRefusalError(
             f"Kafka refused a record ({sizes[row]} B with its key) for topic {self.topic!r}: {error.error}{said}.",
@@ -50,11 +52,8 @@ class RowOrigin(NamedTuple):
             topic=self.topic,
             key_bytes=_known(keys, row),
             value_bytes=_known(values, row),
-            place=self._place(row) if error.rows or len(self.rows) == 1 else None,
+            place=self.numbers.place(int(self.rows[row])) if is_certain else None,
         )
-
-    def _place(self, row: int) -> tuple[int, int] | None:
-        return None if self.number is None else (self.number, int(self.rows[row]))
 
 
 class SourceOrigin(NamedTuple):

@@ -38,13 +38,17 @@ class RowBatch(NamedTuple):
 
 def columns_of(records: EncodedRecords, *, now: int) -> RecordColumns:
     """The columns of *records*; *now* is the time, in milliseconds, of those that have none."""
-    given, rows = records.timestamps, len(records)
+    times, headers = times_of(records, now), sections_of_rows(records.headers)
+    return record_columns(times, records.values, records.keys, headers)
+
+
+def times_of(records: EncodedRecords, now: int) -> Int64Array:
+    """The time of each of *records*, in milliseconds; *now* for those that have none."""
+    given = records.timestamps
     if given is None or isinstance(given, int):
-        times = np.full(rows, now if given is None or given < 0 else given, np.int64)
-    else:
-        times = np.array(pc.fill_null(given, -1), np.int64)
-        times = np.where(times < 0, now, times)
-    return record_columns(times, records.values, records.keys, sections_of_rows(records.headers))
+        return np.full(len(records), now if given is None or given < 0 else given, np.int64)
+    times = np.array(pc.fill_null(given, -1), np.int64)
+    return np.where(times < 0, now, times)
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.connect.encoded import CopiedRun, EncodedBatches
 from headrace.connect.errors import ConfigError, RecordError, TaskFailedError
@@ -34,6 +35,13 @@ from headrace.kafka.batches.headers import HEADER_BYTES
 from headrace.kafka.client_config import PRODUCER_DEFAULTS, ClientConfig, Settings, whole_number
 from headrace.kafka.client_sender import OPEN_SECONDS
 from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.gathered_rows import (
+    GatheredRows,
+    RowNumbers,
+    largest_record_bytes,
+    may_be_gathered,
+)
 from headrace.kafka.handed_over import HandedOver, RowOrigin, SourceOrigin
 from headrace.kafka.java_settings import connect_name
 from headrace.kafka.producer import Waiting
@@ -46,7 +54,13 @@ from headrace.kafka.refused_records import (
 )
 from headrace.kafka.row_batches import RowBatch, StickyPartitions, columns_of, row_batches
 from headrace.kafka.send_precheck import KnownPartitions, too_large
-from headrace.kafka.sender import EncodedRecords, OffsetEntry, RowsOrigin, TooLargeError
+from headrace.kafka.sender import (
+    EncodedRecords,
+    OffsetEntry,
+    RowsOrigin,
+    TooLargeError,
+    UnsendableError,
+)
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.producer import WireProducer
@@ -205,6 +219,7 @@ class Watched:
 class WireSender:
     """Implements :class:`~headrace.kafka.sender.GroupSender`; one thread owns it.
 
+    In a transaction, no one may have records before its end, so those of several calls are gathered where they would make small batches.
     A failure that arrives later is raised by the next call, and by each one after it until ``abort``; without transactions the
     sender can then only be closed. Nothing gives up while a broker is unreachable, except that a transaction ends with its
     time-out: then it is unknown whether a commit succeeded.
@@ -232,6 +247,7 @@ class WireSender:
         self._known = KnownPartitions(topics.asked_partitions, clock=opening().clock)
         self._sticky = StickyPartitions(settings.batch_bytes)
         self._forwarding = BatchForwarding()
+        self._gathered = GatheredRows()
         self._handed_over = HandedOver()
         self._tolerates = False
         self._refused: list[RefusedRecords] = []
@@ -272,6 +288,7 @@ class WireSender:
 
     def flush(self) -> None:
         """Wait until everything handed over is acknowledged; raises when anything was not."""
+        self._send_gathered()
         self._translated(self._producer.flush)
         if self._refused:
             # They would be skipped without a dead letter or a line in the log.
@@ -288,9 +305,18 @@ class WireSender:
 
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the producer's queue, waiting while it is full."""
-        if len(records):
-            columns = columns_of(records, now=_now())
-            self._hand_over(records, columns, self._batched(records, columns))
+        if not len(records):
+            return
+        if not self._producer.is_transactional or not self._may_be_gathered(records):
+            self._send_gathered()
+            self._send_rows(records, RowNumbers((0,), (records.number,)))
+            return
+        self._translated(self._producer.check_sendable)
+        if not self._gathered.fits(records):
+            self._send_gathered()
+        self._gathered.add(records, now=_now())
+        if self._gathered.are_enough(self._partitions(records), self._producer.buffer_bytes):
+            self._send_gathered()
 
     def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
         """Like ``send``; returns each record's place in Kafka once all are acknowledged.
@@ -299,9 +325,11 @@ class WireSender:
         """
         if not len(records):
             return []
+        self._send_gathered()
         columns = columns_of(records, now=_now())
         batches = self._batched(records, columns)
-        numbers = self._hand_over(records, columns, batches)
+        rows = RowNumbers((0,), (records.number,))
+        numbers = self._hand_over(records, columns, batches, rows)
         self._translated(self._producer.flush)
         places: dict[int, RecordMetadata] = {}
         for number, each in zip(numbers, batches, strict=True):
@@ -329,6 +357,47 @@ class WireSender:
         except RecordError as error:
             raise TaskFailedError(f"Source offsets cannot be stored: {error}") from error
 
+    def _may_be_gathered(self, records: EncodedRecords) -> bool:
+        """Whether *records* can be sent later, so that none is found to be unsendable then. Raises where there is no such partition."""
+        if records.origin is not None:
+            return False
+        self._check_topic(records)
+        if not may_be_gathered(records, self._partitions(records)):
+            return False
+        most = min(self._limit(records.topic), self._settings.max_bytes)
+        return largest_record_bytes(records) + HEADER_BYTES <= most
+
+    def _partitions(self, records: EncodedRecords) -> int:
+        """Over how many partitions *records* are spread at most."""
+        by_key = records.partition is None and records.keys is not None
+        return self._topics.partitions(records.topic) if by_key else 1
+
+    def _send_gathered(self) -> None:
+        """Hand over what is gathered. It stays here when that fails, so that the next call fails, too."""
+        if not len(self._gathered):
+            return
+        records, numbers = self._gathered.joined()
+        columns = columns_of(records, now=_now())
+        try:
+            batches = self._batched(records, columns)
+        except UnsendableError as error:
+            # What the topic takes has changed since then.
+            raise _late(error, records, numbers) from error
+        self._gathered.clear()
+        self._hand_over(records, columns, batches, numbers)
+
+    def _send_rows(self, records: EncodedRecords, numbers: RowNumbers) -> None:
+        columns = columns_of(records, now=_now())
+        self._hand_over(records, columns, self._batched(records, columns), numbers)
+
+    def _check_topic(self, records: EncodedRecords) -> None:
+        """Raise unless the topic and a named partition are there."""
+        if records.partition is None or records.origin is None:
+            # This creates a topic that is not there, but for copies, which must notice that; before, it has no limit.
+            self._topics.partitions(records.topic)
+        if records.partition is not None:
+            self._known.refuse_lacking(records.topic, records.partition)
+
     def _batched(self, records: EncodedRecords, columns: RecordColumns) -> list[RowBatch]:
         """The batches of *records*; raises before anything is handed over."""
         topic = records.topic
@@ -336,11 +405,7 @@ class WireSender:
         if sizes.max() > self._settings.max_bytes:
             row = int(np.argmax(sizes > self._settings.max_bytes))
             raise too_large(topic, row, self._settings.max_bytes)
-        if records.partition is None or records.origin is None:
-            # This creates a topic that is not there, but for copies, which must notice that; before, it has no limit.
-            self._topics.partitions(topic)
-        if records.partition is not None:
-            self._known.refuse_lacking(topic, records.partition)
+        self._check_topic(records)
         how = self._settings.encoding(self._limit(topic))
         try:
             return list(
@@ -362,7 +427,11 @@ class WireSender:
             ) from error
 
     def _hand_over(
-        self, records: EncodedRecords, columns: RecordColumns, batches: Sequence[RowBatch]
+        self,
+        records: EncodedRecords,
+        columns: RecordColumns,
+        batches: Sequence[RowBatch],
+        rows: RowNumbers,
     ) -> list[int]:
         key_sizes = None if columns.keys is None else columns.keys.sizes
         numbers: list[int] = []
@@ -370,9 +439,7 @@ class WireSender:
         for each in batches:
             place = TopicPartition(records.topic, each.partition)
             number = self._translated(partial(self._producer.send, place, each.batch))
-            origin = RowOrigin(
-                records.topic, key_sizes, columns.values.sizes, each.rows, records.number
-            )
+            origin = RowOrigin(records.topic, key_sizes, columns.values.sizes, each.rows, rows)
             self._handed_over.add_rows(number, origin)
             if records.origin is not None:
                 copied = _copied(records.origin, place, each)
@@ -389,6 +456,7 @@ class WireSender:
         Raises :class:`~headrace.kafka.batches.errors.DamagedBatchError` and
         :class:`~headrace.kafka.batches.errors.UnforwardableError`.
         """
+        self._send_gathered()
         self._forget_old()
         sent, left, damaged = 0, [batches], None
         while left:
@@ -483,6 +551,7 @@ class WireSender:
         return self._producer.base_offset(number) is not None
 
     def _forget_handed_over(self) -> None:
+        self._gathered.clear()
         self._handed_over.forget()
         self._refused.clear()
 
@@ -503,6 +572,24 @@ class WireSender:
                 self._handed_over.shrink(error.number, () if left is None else left.runs)
                 if left is not None:
                     self._producer.reenqueue(error.number, copied.target, left.batch)
+
+
+def _late(error: UnsendableError, records: EncodedRecords, numbers: RowNumbers) -> LateRefusalError:
+    """*error* about one of *records*, which earlier calls handed over."""
+    row = error.row
+    assert row is not None, "that is what unsendable errors are about"
+    key, value = (
+        None if each is None else pc.binary_length(each)[row].as_py()
+        for each in (records.keys, records.values)
+    )
+    return LateRefusalError(
+        error.reason,
+        advice=error.advice or "",
+        topic=records.topic,
+        key_bytes=key,
+        value_bytes=value,
+        place=numbers.place(row),
+    )
 
 
 def _copied(origin: RowsOrigin, target: TopicPartition, batch: RowBatch) -> SourceOrigin:

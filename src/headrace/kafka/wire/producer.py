@@ -186,10 +186,7 @@ class WireProducer:
         Waits while as many bytes are not acknowledged as ``buffer.memory`` allows, or as keep the leaders busy. Its bytes
         must not change until they are. When this raises, *batch* was not handed over.
         """
-        self._raise_failure()
-        allowed = Phase.IN_TRANSACTION if self._state.is_transactional else Phase.READY
-        if self._state.phase is not allowed:
-            raise IllegalTransitionError(f"send while the producer is {self._state.phase.value}")
+        self.check_sendable()
         if self._is_flushed:
             self._is_flushed = False
             self._delivery.forget()
@@ -208,6 +205,13 @@ class WireProducer:
                 self._begin_wait()
                 self._delivery.pump(0, flushes=False)
         return number
+
+    def check_sendable(self) -> None:
+        """Raise what ``send`` would without a batch: the failure of what was handed over before, or that there is no transaction."""
+        self._raise_failure()
+        allowed = Phase.IN_TRANSACTION if self._state.is_transactional else Phase.READY
+        if self._state.phase is not allowed:
+            raise IllegalTransitionError(f"send while the producer is {self._state.phase.value}")
 
     def push(self) -> None:
         """Send what was handed over: otherwise it stays here until ``flush``.
