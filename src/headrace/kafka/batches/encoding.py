@@ -13,6 +13,7 @@ from headrace.kafka.batches.compression import NO_COMPRESSION, Compression, comp
 from headrace.kafka.batches.header_sections import Sections
 from headrace.kafka.batches.headers import HEADER_BYTES, NEWEST_MAGIC, OVERHEAD_BYTES
 from headrace.kafka.batches.joining import (
+    WORD_BYTES,
     ZERO,
     Codes,
     Column,
@@ -21,6 +22,7 @@ from headrace.kafka.batches.joining import (
     coded,
     inline,
     joined,
+    octets_code,
     pieces_of,
     renumbered,
     same_view,
@@ -34,6 +36,7 @@ from headrace.kafka.batches.varints import INLINE_BYTES, VIEW, Int64Array, Octet
 # Columns of so many rows fit into a processor's cache; so does what they are joined into.
 _ROWS: Final = 16_384
 _GROUP_BYTES: Final = 4 << 20
+_SIZE: Final = np.uint64(0xFFFFFFFF)
 _Layout: TypeAlias = tuple[list[Views], list[object], Int64Array]
 _HEADER: Final = np.dtype(
     [
@@ -269,27 +272,20 @@ def _uncompressed(
     """The batches of *columns* that begin at the rows *firsts*."""
     rows = len(columns)
     counts = np.diff(firsts, append=rows)
-    bases = columns.timestamps[firsts]
-    times = coded(columns.timestamps - np.repeat(bases, counts))
+    times = coded(columns.timestamps - np.repeat(columns.timestamps[firsts], counts))
     offsets = coded(np.arange(rows) - np.repeat(firsts, counts))
-    is_tails = isinstance(columns, RecordTails)
-    pieces, buffers, sizes = (
-        _tails_layout(columns, times, offsets) if is_tails else _layout(columns, times, offsets)
+    ending = _short_ending(columns)
+    before = octets_code(ending), times, offsets
+    (first, *others), buffers, sizes = (
+        _tails_layout(columns, *before)
+        if isinstance(columns, RecordTails)
+        else _layout(columns, *before)
     )
-    ending = columns.headers if not is_tails and isinstance(columns.headers, bytes) else b""
     totals = np.add.reduceat(sizes, firsts) + HEADER_BYTES
-    headers = np.zeros(len(firsts), _HEADER)
-    headers["length"] = totals - OVERHEAD_BYTES
-    headers["leader_epoch"] = -1
-    headers["magic"] = NEWEST_MAGIC
-    headers["last_delta"] = counts - 1
-    headers["base_timestamp"] = bases
-    headers["max_timestamp"] = np.maximum.reduceat(columns.timestamps, firsts)
-    headers["producer_id"] = headers["producer_epoch"] = headers["sequence"] = -1
-    headers["count"] = counts
-    between = _between(headers, firsts, ending, buffers, rows=rows)
+    headers = _headers(columns.timestamps, firsts, counts=counts, sizes=totals)
+    first = _with_headers(first, headers, firsts, ending=ending, buffers=buffers, rows=rows)
     last = same_view(ending, buffers)
-    content = memoryview(joined([between, *pieces], buffers, rows, last=last))
+    content = memoryview(joined([first, *others], buffers, rows, last=last))
     begin = 0
     # Python's integers: where batches are many and small, numpy's would cost as much as all else here.
     for size, count in zip(totals.tolist(), counts.tolist(), strict=True):
@@ -297,18 +293,42 @@ def _uncompressed(
         begin += size
 
 
-def _tails_layout(columns: RecordTails, times: Codes, offsets: Codes) -> _Layout:
+def _short_ending(columns: RecordColumns | RecordTails) -> bytes:
+    """The headers of each record, if they are the same for all, and so short that they share a view with what comes before the next key."""
+    if isinstance(columns, RecordTails) or not isinstance(columns.headers, bytes):
+        return b""
+    return columns.headers if len(columns.headers) <= WORD_BYTES else b""
+
+
+def _headers(
+    timestamps: Int64Array, firsts: Int64Array, *, counts: Int64Array, sizes: Int64Array
+) -> NDArray[np.void]:
+    """The headers of batches that begin at the rows *firsts*, and have so many records and bytes."""
+    headers = np.zeros(len(firsts), _HEADER)
+    headers["length"] = sizes - OVERHEAD_BYTES
+    headers["leader_epoch"] = -1
+    headers["magic"] = NEWEST_MAGIC
+    headers["last_delta"] = counts - 1
+    headers["base_timestamp"] = timestamps[firsts]
+    headers["max_timestamp"] = np.maximum.reduceat(timestamps, firsts)
+    headers["producer_id"] = headers["producer_epoch"] = headers["sequence"] = -1
+    headers["count"] = counts
+    return headers
+
+
+def _tails_layout(columns: RecordTails, before: Codes, times: Codes, offsets: Codes) -> _Layout:
     """As ``_layout``."""
     sizes = columns.sizes + (ZERO.widths + times.widths + offsets.widths).astype(np.int64)
     length = coded(sizes)
-    pieces = [*inline([length, ZERO, times, offsets]), columns.tails]
+    pieces = [*inline([before, length, ZERO, times, offsets]), columns.tails]
     return pieces, list(columns.buffers), sizes + length.widths.astype(np.int64)
 
 
-def _layout(columns: RecordColumns, times: Codes, offsets: Codes) -> _Layout:
-    """The pieces of which records are made, but for headers that are the same for all; their buffers, and how many bytes each record has.
+def _layout(columns: RecordColumns, before: Codes, times: Codes, offsets: Codes) -> _Layout:
+    """The pieces of which records are made, their buffers, and how many bytes each record has.
 
-    *times* and *offsets* are what they differ by from the first of their batch.
+    They begin with *before*, the short ending of the record before, which is counted as that of this one. *times* and *offsets* are
+    what records differ by from the first of their batch.
     """
     buffers, keys, values = list[object](), columns.keys, columns.values
     value_length = coded(values.sizes)
@@ -325,38 +345,43 @@ def _layout(columns: RecordColumns, times: Codes, offsets: Codes) -> _Layout:
     sizes = sizes + widths.astype(np.int64)
     length = coded(sizes)
     pieces = [
-        *inline([length, ZERO, times, offsets, *middle]),
+        *inline([before, length, ZERO, times, offsets, *middle]),
         *key_views,
         values.views_after(buffers),
     ]
     if not isinstance(columns.headers, bytes):
         pieces.append(columns.headers.views_after(buffers))
+    elif not before.longest:
+        pieces.append(same_view(columns.headers, buffers))
     return pieces, buffers, sizes + length.widths.astype(np.int64)
 
 
-def _between(
+def _with_headers(
+    views: Views,
     headers: NDArray[np.void],
     firsts: Int64Array,
+    *,
     ending: bytes,
     buffers: list[object],
-    *,
     rows: int,
 ) -> Views:
-    """What comes before each row: the *ending* of the row before it, and in the rows *firsts* the header of their batch after that."""
-    views = np.empty((rows, 2), np.uint64)
-    whole(views)[:] = whole(same_view(ending, buffers))
-    size = len(ending) + HEADER_BYTES
-    content = np.empty((len(firsts), size), np.uint8)
-    content[:, : len(ending)] = np.frombuffer(ending, np.uint8)
-    content[:, len(ending) :] = headers.view(np.uint8).reshape(-1, HEADER_BYTES)
-    at = np.arange(len(firsts), dtype=np.uint64) * size
-    # Nothing is before the first one.
-    at[0] = len(ending)
-    views[firsts, 0] = size
-    views[0, 0] = HEADER_BYTES
-    views[firsts, 1] = len(buffers) + (at << np.uint64(32))
+    """*views* of short pieces, which begin with the *ending* of the record before; in the rows *firsts* with a batch's header after that."""
+    found = np.empty((rows, 2), np.uint64)
+    whole(found)[:] = whole(views)
+    pieces = found[firsts].view(np.uint8).reshape(-1, VIEW.itemsize)
+    begin, end = len(ending), len(ending) + HEADER_BYTES
+    content = np.empty((len(firsts), HEADER_BYTES + INLINE_BYTES), np.uint8)
+    content[:, :begin] = np.frombuffer(ending, np.uint8)
+    content[:, begin:end] = headers.view(np.uint8).reshape(-1, HEADER_BYTES)
+    content[:, end:] = pieces[:, VIEW.itemsize - INLINE_BYTES + begin :]
+    at = np.arange(len(firsts), dtype=np.uint64) * content.shape[1]
+    # No record is before the first one.
+    at[0] = begin
+    found[firsts, 0] = (found[firsts, 0] & _SIZE) + HEADER_BYTES
+    found[0, 0] -= begin
+    found[firsts, 1] = len(buffers) + (at << np.uint64(32))
     buffers.append(content)
-    return views
+    return found
 
 
 def _compressed(batch: UnstampedBatch, how: Compression) -> UnstampedBatch:

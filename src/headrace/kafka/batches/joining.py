@@ -27,7 +27,7 @@ Column: TypeAlias = "pa.BinaryArray | pa.ChunkedArray"
 _BITS_OF_BYTE: Final = 8
 _BITS: Final = np.uint64(7)
 _LOW_BITS: Final = np.uint64(0x7F)
-_WORD_BYTES: Final = 8
+WORD_BYTES: Final = 8
 _WORD_BITS: Final = np.uint64(64)
 _HALF_WORD: Final = np.uint64(32)
 # Sizes and numbers of rows within a batch are seldom larger; both columns of the table stay in a processor's cache.
@@ -87,9 +87,9 @@ def _computed(numbers: Int64Array) -> Codes:
     longest = max(1, -(-int(rest.max()).bit_length() // 7))
     words: list[UInt64s] = []
     widths: UInt64s = np.ones(1, np.uint64)
-    for begin in (0, _WORD_BYTES):
+    for begin in (0, WORD_BYTES):
         word: UInt64s = np.zeros(1, np.uint64)
-        for index in range(begin, min(longest, begin + _WORD_BYTES)):
+        for index in range(begin, min(longest, begin + WORD_BYTES)):
             place = np.uint64(_BITS_OF_BYTE * (index - begin))
             word = word | ((rest & _LOW_BITS) << place)
             rest = rest >> _BITS
@@ -108,12 +108,22 @@ ZERO: Final = NOTHING._replace(widths=np.ones(1, np.uint64), longest=1)
 """The byte 0 in each row."""
 
 
+def octets_code(octets: bytes) -> Codes:
+    """The same *octets* in each row, a word at most."""
+    size = len(octets)
+    return NOTHING._replace(
+        low=np.array([int.from_bytes(octets, "little")], np.uint64),
+        widths=np.array([size], np.uint64),
+        longest=size,
+    )
+
+
 def inline(codes: Sequence[Codes]) -> list[Views]:
     """Columns of pieces with the bytes of *codes* one after the other: one column where they fit into a view, or more."""
     found: list[Views] = []
     packed = NOTHING
     for each in _merged(codes):
-        fits = each.longest <= _WORD_BYTES and packed.longest + each.longest <= INLINE_BYTES
+        fits = each.longest <= WORD_BYTES and packed.longest + each.longest <= INLINE_BYTES
         if not fits and packed.longest:
             found.append(_inline_views(packed))
             packed = NOTHING
@@ -129,7 +139,7 @@ def _merged(codes: Sequence[Codes]) -> list[Codes]:
         if (
             before is not None
             and len(before.widths) == len(each.widths) == 1
-            and before.longest + each.longest <= _WORD_BYTES
+            and before.longest + each.longest <= WORD_BYTES
         ):
             found[-1] = _after(before, each)
         else:
@@ -140,10 +150,10 @@ def _merged(codes: Sequence[Codes]) -> list[Codes]:
 def _after(before: Codes, codes: Codes) -> Codes:
     shift = before.widths << np.uint64(3)
     high = before.high
-    if before.longest + codes.longest > _WORD_BYTES:
+    if before.longest + codes.longest > WORD_BYTES:
         # What is shifted by a whole word or more is 0, also by what is "negative" here.
         high = high | (codes.low >> (_WORD_BITS - shift))
-        if before.longest >= _WORD_BYTES:
+        if before.longest >= WORD_BYTES:
             high = high | (codes.low << (shift - _WORD_BITS))
     return Codes(
         before.low | (codes.low << shift),
