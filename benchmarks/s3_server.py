@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from benchmarks.contender import ROOT, BenchmarkError
 from benchmarks.s3_answers import Listed, page, ranged
+from headrace.connectors.files.stores.checksum import Checksum
 
 BUCKET = "benchmark"
 PREFIX = "logs/"
@@ -106,6 +108,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(wanted)))
         self.send_header("ETag", f'"{listed.etag}"')
         self.send_header("Last-Modified", "Sun, 01 Mar 2026 10:20:30 GMT")
+        if not part and self.headers.get("x-amz-checksum-mode") == "ENABLED":
+            # S3's own, of an object that was uploaded without another one.
+            self.send_header("x-amz-checksum-crc64nvme", _checksum(path, listed.etag))
+            self.send_header("x-amz-checksum-type", "FULL_OBJECT")
         if part:
             place = f"bytes {wanted.start}-{wanted.stop - 1}/{listed.size}"
             self.send_header("Content-Range", place)
@@ -128,6 +134,15 @@ def _listed(path: Path) -> Listed:
     identity = f"{path.name}-{status.st_size}-{status.st_mtime_ns}"
     etag = hashlib.md5(identity.encode(), usedforsecurity=False).hexdigest()
     return Listed(key=path.name, size=status.st_size, etag=etag)
+
+
+@cache
+def _checksum(path: Path, _etag: str) -> str:
+    found = Checksum("crc64nvme", b"")
+    with path.open("rb") as file:
+        while data := file.read(1 << 20):
+            found.update(data)
+    return found.found
 
 
 class _Server(ThreadingHTTPServer):

@@ -7,15 +7,17 @@ import hashlib
 import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, TypeAlias
 
-from headrace.connectors.files.stores.crc import CRC32C, CRC64NVME, Crc
+from headrace.kafka.batches.checksums import crc32c
+
+Data: TypeAlias = bytes | memoryview
 
 
 class Digest(Protocol):
     """What :mod:`hashlib` makes, as far as it is needed here."""
 
-    def update(self, data: bytes | memoryview, /) -> None:
+    def update(self, data: Data, /) -> None:
         """Take in the next bytes."""
         ...
 
@@ -28,30 +30,39 @@ class Digest(Protocol):
         ...
 
 
-class Crc32:
-    """The checksum of zlib."""
+class Crc:
+    """A checksum of *size* bytes, which *function* computes of data and of the checksum of what is before it."""
 
-    def __init__(self, begun: int = 0) -> None:
+    def __init__(self, function: Callable[[Data, int], int], size: int, *, begun: int = 0) -> None:
+        self._function = function
+        self._size = size
         self._crc = begun
 
-    def update(self, data: bytes | memoryview) -> None:
+    def update(self, data: Data) -> None:
         """See :class:`Digest`."""
-        self._crc = zlib.crc32(data, self._crc)
+        self._crc = self._function(data, self._crc)
 
     def digest(self) -> bytes:
         """See :class:`Digest`."""
-        return self._crc.to_bytes(4, "big")
+        return self._crc.to_bytes(self._size, "big")
 
-    def copy(self) -> Crc32:
+    def copy(self) -> Crc:
         """See :class:`Digest`."""
-        return Crc32(self._crc)
+        return Crc(self._function, self._size, begun=self._crc)
+
+
+def _crc64nvme(data: Data, before: int) -> int:
+    # Of the extra for S3, which alone gives this checksum; it takes 5 MiB of memory.
+    from awscrt.checksums import crc64nvme  # noqa: PLC0415
+
+    return crc64nvme(data, before)  # pyright: ignore[reportArgumentType] (it takes any buffer)
 
 
 _HASHES = ("md5", "sha1", "sha256", "sha512")
 _DIGESTS: Final[Mapping[str, Callable[[], Digest]]] = {
-    "crc32": Crc32,
-    "crc32c": partial(Crc, CRC32C),
-    "crc64nvme": partial(Crc, CRC64NVME),
+    "crc32": partial(Crc, zlib.crc32, 4),
+    "crc32c": partial(Crc, crc32c, 4),
+    "crc64nvme": partial(Crc, _crc64nvme, 8),
     **{kind: partial(hashlib.new, kind, usedforsecurity=False) for kind in _HASHES},
 }
 
@@ -82,7 +93,7 @@ class Checksum:
         """Whether the bytes so far are the object."""
         return self._digest.digest() == self._expected
 
-    def update(self, data: bytes | memoryview) -> None:
+    def update(self, data: Data) -> None:
         """Take in the next bytes."""
         self._digest.update(data)
 
