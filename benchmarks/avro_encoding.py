@@ -20,8 +20,8 @@ from fastavro import parse_schema, schemaless_writer
 
 from headrace.connect.schema import Schema
 from headrace.converters import make_converter
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.format import ReadLimits
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.format import ReadLimits
 from headrace.testing.format_suite import reader_of
 from headrace.testing.schema_registry import SchemaRegistry
 

@@ -14,7 +14,7 @@ from benchmarks.avro_encoding import FLAT, LIMITS, datum, flat, without_logical
 from benchmarks.samples import CHUNK, Sample, json_line
 from benchmarks.values import write_values
 from headrace.converters import make_converter
-from headrace.sources.extractors.parquet.format import ParquetFormat
+from headrace.formats.parquet.format import ParquetFormat
 from headrace.testing.format_suite import reader_of
 
 PIECE_BYTES: Final = 8 * 1024

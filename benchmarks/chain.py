@@ -21,7 +21,7 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import Transform
 from headrace.converters import make_converter
-from headrace.sources.extractors.by_name import LINES
+from headrace.formats.by_name import LINES
 from headrace.task.chain import Chain, Stage
 from headrace.task.connector_spec import ErrorPolicy
 from headrace.task.error_handling import RetryWithBackoff

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from benchmarks.contender import ROOT, BenchmarkError
 from benchmarks.s3_answers import Listed, page, ranged
-from headrace.connectors.files.stores.checksum import Checksum
+from headrace.stores.checksum import Checksum
 
 BUCKET = "benchmark"
 PREFIX = "logs/"

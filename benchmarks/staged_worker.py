@@ -20,18 +20,18 @@ import pyarrow as pa
 
 REST: Final = "rest"
 STAGES: Final[Mapping[str, Sequence[str]]] = {
-    "read": ("headrace.sources.extractors.streams:PlainStream.read_into",),
+    "read": ("headrace.formats.streams:PlainStream.read_into",),
     "prove": (
         "headrace.connectors.files.local.witness:Witness.read_into",
         "headrace.connectors.files.local.witness:Witness.columns",
     ),
     "split": (
-        "headrace.sources.extractors.blocks:BlockReader.next_block",
-        "headrace.sources.extractors.rows:RowBlock.column",
+        "headrace.formats.blocks:BlockReader.next_block",
+        "headrace.formats.rows:RowBlock.column",
     ),
     "check": (
-        "headrace.sources.extractors.lines:LinesExtractor.extract",
-        "headrace.sources.extractors.jsonl:JsonLinesExtractor.extract",
+        "headrace.formats.lines:LinesExtractor.extract",
+        "headrace.formats.jsonl:JsonLinesExtractor.extract",
     ),
     "convert": ("headrace.task.encoding:Encoder.encoded",),
     "encode": (

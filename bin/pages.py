@@ -14,7 +14,6 @@ from headrace.connect.setting import Limits, Setting
 from headrace.connectors.file_stream import FileStreamSourceConfig
 from headrace.connectors.files.aiven.config import AivenS3Config
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.sqlite_table import SqliteConfig
 from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
@@ -29,6 +28,7 @@ from headrace.observe.metrics import OF_CONNECTOR, OF_GROUP, OF_TASK, OF_WORKER,
 from headrace.plugins.config_def import framework_settings
 from headrace.rest.config import RestConfig
 from headrace.spark.kafka.options import KafkaSourceOptions
+from headrace.stores.catalogue import KINDS
 from headrace.transforms.catalogue import (
     PREDICATE_CLASSES,
     TRANSFORM_CLASSES,

@@ -12,10 +12,10 @@ from benchmarks.samples import Sample
 from benchmarks.values import read_values, write_values
 
 from headrace.converters import make_converter
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.bytes_format import BytesFormat
-from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.parquet.format import ParquetFormat
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.bytes_format import BytesFormat
+from headrace.formats.format import Format
+from headrace.formats.parquet.format import ParquetFormat
 from headrace.testing.format_suite import reader_of
 from headrace.testing.schema_registry import SchemaRegistry
 

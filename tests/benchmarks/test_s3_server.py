@@ -10,7 +10,7 @@ from benchmarks.s3_answers import ranged
 from benchmarks.s3_server import BUCKET, PREFIX, made_up, s3_server, settings_of
 
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.stores.store import Store
+from headrace.stores.store import Store
 
 
 def store_at(url: str) -> Store:

@@ -15,7 +15,7 @@ from headrace.connectors.files.aiven.config import AivenS3Config
 from headrace.connectors.files.aiven.connector import AivenS3Connector
 from headrace.connectors.files.aiven.words import in_peers_words, say_in_peers_words
 from headrace.connectors.files.selecting.addresses import Root
-from headrace.connectors.files.stores.store import Store, StoredObject
+from headrace.stores.store import Store, StoredObject
 from headrace.testing.task_runs import StoredOffsets
 
 REQUEST = PlanRequest(slots=1, offsets=StoredOffsets({}))

@@ -21,7 +21,7 @@ from headrace.connect import (
 from headrace.connect.schema import STRING
 from headrace.connectors.file_stream import FileStreamSourceConnector, FileStreamSourceTask
 from headrace.connectors.line_tail import line_ahead, open_tail
-from headrace.sources.extractors.streams import PlainStream
+from headrace.formats.streams import PlainStream
 from headrace.testing.task_runs import LocalContext, LocalRun, StoredOffsets
 from project.sampling import drawn
 

@@ -25,10 +25,10 @@ from headrace.connectors.files.local.listing import list_files
 from headrace.connectors.files.local.selection import LocalSelection
 from headrace.connectors.files.selecting.addresses import Root
 from headrace.connectors.files.selecting.named import named_on_disk
-from headrace.connectors.files.stores import local
-from headrace.connectors.files.stores.catalogue import KINDS
-from headrace.connectors.files.stores.errors import ObjectGoneError
-from headrace.connectors.files.stores.local import LocalStore
+from headrace.stores import local
+from headrace.stores.catalogue import KINDS
+from headrace.stores.errors import ObjectGoneError
+from headrace.stores.local import LocalStore
 from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 from task.local_loop import Rounds
@@ -898,9 +898,9 @@ def test_a_copy_that_is_gone_is_not_a_file_that_is_gone(
 
 def test_what_has_tags_is_known_before_a_store_is_opened():
     """The table says what the adapters say."""
-    from headrace.connectors.files.stores.azure.store import AzureStore
-    from headrace.connectors.files.stores.gcs.store import GcsStore
-    from headrace.connectors.files.stores.s3.store import S3Store
+    from headrace.stores.azure.store import AzureStore
+    from headrace.stores.gcs.store import GcsStore
+    from headrace.stores.s3.store import S3Store
 
     stores = {"s3": S3Store, "gs": GcsStore, "az": AzureStore}
     assert {scheme: kind.has_tags for scheme, kind in KINDS.items()} == {

@@ -21,7 +21,7 @@ from headrace.connect import (
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.converters import make_converter
-from headrace.sources.extractors.by_name import FORMATS
+from headrace.formats.by_name import FORMATS
 from headrace.testing.schema_registry import SchemaRegistry
 from headrace.testing.task_runs import LocalRun
 

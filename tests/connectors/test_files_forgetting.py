@@ -16,8 +16,8 @@ from headrace.connect import SourcePartition
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import listing
-from headrace.connectors.files.stores.store import StoredObject
 from headrace.connectors.files.tracking.missing import Missing, Recalled
+from headrace.stores.store import StoredObject
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 HOUR = {"files_forget_after_ms": "3600000"}

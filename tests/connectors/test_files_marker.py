@@ -15,8 +15,8 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import by_file
 from headrace.connectors.files.selecting.marker import Marker
 from headrace.connectors.files.selecting.markers import NEAR, Nearby
-from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.store import StoredObject
+from headrace.stores.errors import StoreUnavailableError
+from headrace.stores.store import StoredObject
 
 OWN = "{name}.done"
 

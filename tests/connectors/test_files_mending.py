@@ -17,7 +17,7 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import prefix_check
 from headrace.connectors.files.local.witness import Witness, _Kept
 from headrace.connectors.files.proof import proof_from
-from headrace.sources.extractors.streams import PlainStream
+from headrace.formats.streams import PlainStream
 from headrace.testing.task_runs import LocalRun
 
 Stored = dict[SourcePartition, SourceOffset]

@@ -12,8 +12,8 @@ import pytest
 from headrace.connect import ConfigError, SourceOffset, SourcePartition
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.stores import local, local_move
-from headrace.connectors.files.stores.local import LocalStore
+from headrace.stores import local, local_move
+from headrace.stores.local import LocalStore
 from headrace.testing.task_runs import LocalRun
 
 LONG_AGO = 1_000_000_000_000_000_000

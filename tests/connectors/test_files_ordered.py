@@ -16,12 +16,12 @@ from headrace.connect import SourcePartition
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import by_file
-from headrace.connectors.files.stores.store import StoredObject
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.folding import fold
 from headrace.connectors.files.tracking.marks import NO_MARK, Mark
 from headrace.connectors.files.tracking.ordering import OrderedTracker, Ordering
+from headrace.stores.store import StoredObject
 from project.sampling import drawn
 
 ORDERED = {"files_tracking": "ordered"}

@@ -17,9 +17,9 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import selection
 from headrace.connectors.files.progress import KnownFiles, by_file, whole
-from headrace.connectors.files.stores.store import StoredObject
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.listings import LONGEST_SECONDS, Listings, ResumableListing
+from headrace.stores.store import StoredObject
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 from waiting import until
 

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.connect.setting import SettingType
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.stores import catalogue
+from headrace.stores import catalogue
 
 S3 = {"files.path": "s3://bucket/in/,s3://bucket/more", "topic": "t"}
 
@@ -148,4 +148,4 @@ def test_the_connector_does_not_import_a_library_of_a_store():
 
     libraries = {kind.library for kind in catalogue.KINDS.values()} | {"botocore", "obstore"}
     assert libraries.isdisjoint(done.stdout.split())
-    assert "headrace.connectors.files.stores.s3.store" not in done.stdout.split()
+    assert "headrace.stores.s3.store" not in done.stdout.split()

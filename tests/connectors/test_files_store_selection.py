@@ -21,12 +21,12 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.progress import by_file
 from headrace.connectors.files.stored.selection import StoreSelection
-from headrace.connectors.files.stores.errors import (
+from headrace.stores.errors import (
     KeyNotRepresentableError,
     ObjectGoneError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.store import Store, StoredObject
+from headrace.stores.store import Store, StoredObject
 
 PATH = "s3://b/a.jsonl"
 OBJECT = StoredObject(key="a.jsonl", size=100, version="v1", modified_ms=0)

@@ -15,7 +15,7 @@ from headrace.connect import ConfigError, SourceOffset, SourcePartition, TaskFai
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.tail import behind_line_end
-from headrace.sources.extractors.chunk import Resume
+from headrace.formats.chunk import Resume
 from headrace.testing.task_runs import LocalRun
 
 Stored = dict[SourcePartition, SourceOffset]

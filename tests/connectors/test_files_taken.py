@@ -17,10 +17,10 @@ from headrace.connectors.files.cleanup.cleanups import Outcome
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local.listing import list_files
-from headrace.connectors.files.stores import local_move, local_taken
-from headrace.connectors.files.stores.local import LocalStore
-from headrace.connectors.files.stores.local_reader import version_of
-from headrace.connectors.files.stores.local_taken import NotExpectedError, taken
+from headrace.stores import local_move, local_taken
+from headrace.stores.local import LocalStore
+from headrace.stores.local_reader import version_of
+from headrace.stores.local_taken import NotExpectedError, taken
 from headrace.testing.task_runs import LocalRun
 
 Stored = dict[SourcePartition, SourceOffset]

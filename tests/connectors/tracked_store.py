@@ -11,10 +11,10 @@ from headrace.connect import Explained, SourceOffset, SourcePartition
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.stores.errors import ObjectGoneError
-from headrace.connectors.files.stores.store import Store, StoredObject
 from headrace.connectors.files.tracking.marks import MARK
 from headrace.runtime.assignment import checked_plan
+from headrace.stores.errors import ObjectGoneError
+from headrace.stores.store import Store, StoredObject
 from headrace.testing.task_runs import StoredOffsets
 
 ROOT = "s3://b/"

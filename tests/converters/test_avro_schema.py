@@ -38,8 +38,8 @@ from headrace.connect.schema import (
     decimal,
 )
 from headrace.converters.avro_schema import AvroRules, avro_schema, avro_text
-from headrace.sources.extractors.avro.schema import connect_schema
-from headrace.sources.extractors.avro.types import parsed
+from headrace.formats.avro.schema import connect_schema
+from headrace.formats.avro.types import parsed
 from project.sampling import drawn
 
 LOGICAL = "org.apache.kafka.connect.data"

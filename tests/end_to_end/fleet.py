@@ -13,9 +13,9 @@ from typing import cast
 
 from connectors.stores.s3_owner import S3Owner
 from end_to_end.live import Life
-from headrace.connectors.files.stores.s3.client import client_of
-from headrace.connectors.files.stores.s3.config import S3Config
 from headrace.observe.events import Event, Replanned, SlotClaimed
+from headrace.stores.s3.client import client_of
+from headrace.stores.s3.config import S3Config
 from headrace.testing.judge import Verdict, judged
 from waiting import until
 

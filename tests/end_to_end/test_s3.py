@@ -18,8 +18,8 @@ from connectors.stores.s3_server import s3_server
 from doubles.process_engine import ProcessEngine
 from doubles.thread_engine import ThreadEngine
 from end_to_end.scene import Scene
-from headrace.connectors.files.stores.s3.client import client_of
-from headrace.connectors.files.stores.s3.config import S3Config
+from headrace.stores.s3.client import client_of
+from headrace.stores.s3.config import S3Config
 
 pytestmark = [pytest.mark.broker]
 

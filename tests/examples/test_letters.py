@@ -14,7 +14,7 @@ import once
 import pytest
 
 from headrace.sources import Extractor
-from headrace.sources.extractors.by_name import extractor_named
+from headrace.sources.extractor import extractor_named
 from headrace.testing.judge import committed_records
 from headrace.testing.native_connector_suite import NativeConnectorSuite
 from headrace.testing.native_suite import NativeSourceSuite

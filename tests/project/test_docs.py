@@ -24,15 +24,15 @@ from headrace.connect.setting import Setting
 from headrace.connectors.file_stream import FileStreamSourceConfig
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.sqlite_table import SqliteConfig
 from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
 from headrace.converters.string_converter import StringConverterConfig
 from headrace.discovery.settings import DiscoveryConfig
+from headrace.formats.by_name import FORMATS
 from headrace.rest.config import RestConfig
 from headrace.sources import SourceConfig
-from headrace.sources.extractors.by_name import FORMATS
+from headrace.stores.catalogue import KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Chunk, Resume
-from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
-from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.streams import Compression
-from headrace.sources.extractors.unreadable import UnreadableRecordError
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Chunk, Resume
+from headrace.formats.format import Format, ObjectInput, ReadLimits
+from headrace.formats.object_reader import ObjectReader
+from headrace.formats.streams import Compression
+from headrace.formats.unreadable import UnreadableRecordError
 
 LIMITS = ReadLimits(rows=5, chunk_bytes=4096, record_bytes=4096)
 # No object of these tests has so many records, blank rows and bad rows together.

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.formats.chunk import Resume
+from headrace.formats.format import ReadLimits
 from headrace.sources import (
     Compression,
     CsvDialect,
@@ -21,8 +23,6 @@ from headrace.sources import (
     NativeSource,
     extractor_named,
 )
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.scanning import Scanner
 from headrace.testing.format_suite import Found, records_of
 from headrace.testing.native_suite import NativeSourceSuite

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.schema import arrow_type
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.format import ObjectInput, ReadLimits
-from headrace.sources.extractors.streams import Compression
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.blocks import Span
+from headrace.formats.format import ObjectInput, ReadLimits
+from headrace.formats.streams import Compression
 from headrace.testing.format_suite import check_resume, reader_of, records_of
 from project.sampling import drawn
 from sources.avro_files import CODECS, avro_file, block, datum, header

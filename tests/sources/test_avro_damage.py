@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.format import ObjectInput
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Resume
+from headrace.formats.format import ObjectInput
 from headrace.testing.format_suite import LIMITS, reader_of, records_of
 from project.sampling import drawn
 from sources.avro_files import CODECS, SYNC, avro_file, block, datum, header, long, text

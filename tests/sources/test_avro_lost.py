@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.streams import Compression
-from headrace.sources.extractors.unreadable import UnreadableRecordError
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Resume
+from headrace.formats.damage import DamagedObjectError
+from headrace.formats.object_reader import ObjectReader
+from headrace.formats.streams import Compression
+from headrace.formats.unreadable import UnreadableRecordError
 from headrace.testing.format_suite import LIMITS, reader_of
 from sources.avro_files import CODECS, SYNC, block, datum, header, long, text
 

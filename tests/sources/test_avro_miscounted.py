@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.unreadable import UnreadableRecordError
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.chunk import Resume
+from headrace.formats.damage import DamagedObjectError
+from headrace.formats.object_reader import ObjectReader
+from headrace.formats.unreadable import UnreadableRecordError
 from headrace.testing.format_suite import LIMITS, reader_of
 from sources.avro_files import block, datum, header, long, text
 
@@ -88,7 +88,7 @@ def test_a_sound_block_is_given_in_portions_of_any_size(
     kind: str, kept: int, monkeypatch: pytest.MonkeyPatch
 ):
     """However much of it is kept while it is looked through."""
-    monkeypatch.setattr("headrace.sources.extractors.avro.block._MOST_KEPT", kept)
+    monkeypatch.setattr("headrace.formats.avro.block._MOST_KEPT", kept)
     schema, _ = VALUES[kind]
     content = header(schema) + block(b"".join(rows(kind, COUNT)), COUNT)
 

@@ -15,19 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.sources.extractors.avro.container import BlockSource, read_header
-from headrace.sources.extractors.avro.datums import DatumReader
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.avro.leaves import UNFIT
-from headrace.sources.extractors.avro.reader import AvroReader
-from headrace.sources.extractors.avro.scan import UNUSUAL
-from headrace.sources.extractors.avro.shape import AvroShape, shape_of
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.exact_bytes import ExactBytes
-from headrace.sources.extractors.format import ReadLimits
-from headrace.sources.extractors.streams import Compression, open_stream
-from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
+from headrace.formats.avro.container import BlockSource, read_header
+from headrace.formats.avro.datums import DatumReader
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.avro.leaves import UNFIT
+from headrace.formats.avro.reader import AvroReader
+from headrace.formats.avro.scan import UNUSUAL
+from headrace.formats.avro.shape import AvroShape, shape_of
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Resume
+from headrace.formats.exact_bytes import ExactBytes
+from headrace.formats.format import ReadLimits
+from headrace.formats.streams import Compression, open_stream
+from headrace.formats.unreadable import Unread, UnreadableRecordError
 from headrace.testing.format_suite import reader_of, records_of
 from project.sampling import drawn
 from sources.avro_files import block, datum, header, long, text

@@ -25,8 +25,8 @@ from headrace.connect.schema import (
     arrow_type,
 )
 from headrace.connect.schema import decimal as decimal_schema
-from headrace.sources.extractors.avro.schema import connect_schema
-from headrace.sources.extractors.avro.types import parsed
+from headrace.formats.avro.schema import connect_schema
+from headrace.formats.avro.types import parsed
 
 
 def schema_of(told: object) -> Schema:
@@ -232,8 +232,8 @@ BOMB = record(
 )  # fmt: skip
 def test_schemas_that_cannot_be_used_say_why(told: bytes, words: str):
     """In one sentence, and in no other kind of error."""
-    from headrace.sources.extractors.avro.container import Header
-    from headrace.sources.extractors.avro.shape import shape_of
+    from headrace.formats.avro.container import Header
+    from headrace.formats.avro.shape import shape_of
 
     with pytest.raises(RecordError, match=words):
         shape_of(Header(schema=told, codec="null", sync=b"", size=0))

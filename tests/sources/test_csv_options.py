@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.csv.format import csv_format
-from headrace.sources.extractors.damage import DamagedObjectError
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Resume
+from headrace.formats.csv.dialect import CsvDialect
+from headrace.formats.csv.format import csv_format
+from headrace.formats.damage import DamagedObjectError
 from headrace.testing.format_suite import (
     LIMITS,
     Found,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from headrace.sources.extractors.by_name import FORMATS, FormatOptions
-from headrace.sources.extractors.csv.dialect import CsvDialect, Ragged
-from headrace.sources.extractors.csv.format import csv_format
+from headrace.formats.by_name import FORMATS, FormatOptions
+from headrace.formats.csv.dialect import CsvDialect, Ragged
+from headrace.formats.csv.format import csv_format
 from headrace.testing.format_suite import Found, check_passing_over, pieces_of, reader_of
 
 CONTENT = b"a,b\n1\n1,2\n1,2,3\n1,2,3,4\n5,6\n"

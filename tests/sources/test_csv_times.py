@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from headrace.connect.schema import DATE, TIME, TIMESTAMP
-from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.csv.format import csv_format
+from headrace.formats.csv.dialect import CsvDialect
+from headrace.formats.csv.format import csv_format
 from headrace.testing.format_suite import Found, check_resume, pieces_of, reader_of, records_of
 
 DECLARED = CsvDialect(types=(("d", "date"), ("t", "time"), ("s", "timestamp")))

@@ -15,14 +15,14 @@ from hypothesis import strategies as some
 
 from headrace.connect.errors import ConnectError, TaskFailedError
 from headrace.connect.schema import BOOLEAN, FLOAT64, INT64, STRING, Schema, decimal
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.csv.format import csv_format
-from headrace.sources.extractors.csv.types import inferred_type
-from headrace.sources.extractors.exact_numbers import double_of, int64_of
-from headrace.sources.extractors.format import ObjectInput
-from headrace.sources.extractors.streams import Compression
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Resume
+from headrace.formats.csv.dialect import CsvDialect
+from headrace.formats.csv.format import csv_format
+from headrace.formats.csv.types import inferred_type
+from headrace.formats.exact_numbers import double_of, int64_of
+from headrace.formats.format import ObjectInput
+from headrace.formats.streams import Compression
 from headrace.testing.format_suite import (
     LIMITS,
     Found,

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from headrace.sources.extractors.by_name import FORMATS, FormatOptions
-from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.text_encoding import encoding_named
+from headrace.formats.by_name import FORMATS, FormatOptions
+from headrace.formats.csv.dialect import CsvDialect
+from headrace.formats.damage import DamagedObjectError
+from headrace.formats.format import Format
+from headrace.formats.text_encoding import encoding_named
 from headrace.testing.format_suite import (
     Found,
     Piece,

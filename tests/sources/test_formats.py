@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from headrace.connect.errors import TaskFailedError
-from headrace.sources.extractors.bytes_format import BytesFormat
-from headrace.sources.extractors.streams import Compression
+from headrace.formats.bytes_format import BytesFormat
+from headrace.formats.streams import Compression
 from headrace.testing.format_suite import check_resume, reader_of, records_of
 
 

@@ -24,15 +24,15 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.by_name import JSONL, LINES
-from headrace.sources.extractors.bytes_format import BytesFormat
-from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.csv.format import csv_format
-from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.parquet.format import ParquetFormat
-from headrace.sources.extractors.streams import Compression
-from headrace.sources.extractors.text_encoding import encoding_named
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.by_name import JSONL, LINES
+from headrace.formats.bytes_format import BytesFormat
+from headrace.formats.csv.dialect import CsvDialect
+from headrace.formats.csv.format import csv_format
+from headrace.formats.format import Format
+from headrace.formats.parquet.format import ParquetFormat
+from headrace.formats.streams import Compression
+from headrace.formats.text_encoding import encoding_named
 from sources.avro_files import avro_file
 from sources.fuzzing import (
     DAMAGES,

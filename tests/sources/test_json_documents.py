@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.sources.extractors.jsonl import JsonLinesExtractor
-from headrace.sources.extractors.line_framing import LineFraming
-from headrace.sources.extractors.row_extractor import Extracted
+from headrace.formats.jsonl import JsonLinesExtractor
+from headrace.formats.line_framing import LineFraming
+from headrace.formats.row_extractor import Extracted
 from project.sampling import drawn
 
 PIECES = [b"{", b"}", b"[", b"]", b"{}", b'{"a":', b'"b":1', b'"', b",", b":", b" ", b"\\"]

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError
-from headrace.sources.extractors.by_name import JSONL
-from headrace.sources.extractors.surrogates import first_half, without_halves
+from headrace.formats.by_name import JSONL
+from headrace.formats.surrogates import first_half, without_halves
 from headrace.sources.json_numbers import parsed
 from headrace.testing.format_suite import Found, pieces_of, reader_of
 

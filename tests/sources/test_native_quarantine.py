@@ -14,6 +14,8 @@ from headrace.connect.connector import PlanRequest, SourceConnector
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Polled
+from headrace.formats.by_name import JSONL
+from headrace.formats.streams import Compression
 from headrace.sources import (
     Extractor,
     OffsetEntry,
@@ -22,8 +24,6 @@ from headrace.sources import (
     SourceConfig,
     StreamExtractor,
 )
-from headrace.sources.extractors.by_name import JSONL
-from headrace.sources.extractors.streams import Compression
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.testing.task_runs import LocalConnectorContext, LocalRun, StoredOffsets
 from sources.avro_files import avro_file

@@ -7,9 +7,9 @@ import gzip
 import pytest
 
 from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
+from headrace.formats.by_name import JSONL
+from headrace.formats.streams import Compression
 from headrace.sources import Extractor, SourceConfig, StreamExtractor
-from headrace.sources.extractors.by_name import JSONL
-from headrace.sources.extractors.streams import Compression
 from headrace.testing.task_runs import LocalRun, Stored
 from sources.shelf import KINDS, PROPS, Shelf, ShelfConnector, ShelfTask, partition_of
 

@@ -16,14 +16,14 @@ from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.schema import SchemaType
-from headrace.sources.extractors.batch_rows import BatchRows
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.compression import Compression
-from headrace.sources.extractors.format import ObjectInput
-from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.parquet.file import ParquetSource
-from headrace.sources.extractors.parquet.format import ParquetFormat
+from headrace.formats.batch_rows import BatchRows
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Resume
+from headrace.formats.compression import Compression
+from headrace.formats.format import ObjectInput
+from headrace.formats.object_reader import ObjectReader
+from headrace.formats.parquet.file import ParquetSource
+from headrace.formats.parquet.format import ParquetFormat
 from headrace.testing.format_suite import LIMITS, check_resume, reader_of, records_of
 from project.sampling import drawn
 

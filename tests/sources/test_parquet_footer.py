@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.errors import TaskFailedError
-from headrace.sources.extractors.parquet.file import ParquetSource
-from headrace.sources.extractors.parquet.footer import ColumnPlace, FooterPlaces, footer_places
+from headrace.formats.parquet.file import ParquetSource
+from headrace.formats.parquet.footer import ColumnPlace, FooterPlaces, footer_places
 from project.sampling import drawn
 
 TABLE = pa.table(

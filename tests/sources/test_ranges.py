@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.by_name import JSONL, LINES
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.csv.format import csv_format
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.exact_bytes import ExactBytes
-from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.parquet.footer import ColumnPlace, FooterPlaces, RowGroupPlaces
-from headrace.sources.extractors.parquet.format import ParquetFormat
-from headrace.sources.extractors.parquet.ranges import groups_between, row_group_begins
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.blocks import Span
+from headrace.formats.by_name import JSONL, LINES
+from headrace.formats.chunk import Resume
+from headrace.formats.csv.dialect import CsvDialect
+from headrace.formats.csv.format import csv_format
+from headrace.formats.damage import DamagedObjectError
+from headrace.formats.exact_bytes import ExactBytes
+from headrace.formats.format import Format
+from headrace.formats.parquet.footer import ColumnPlace, FooterPlaces, RowGroupPlaces
+from headrace.formats.parquet.format import ParquetFormat
+from headrace.formats.parquet.ranges import groups_between, row_group_begins
 from headrace.testing.format_suite import check_ranges, reader_of, records_of
 from project.sampling import drawn
 from sources.avro_files import CODECS, SYNC, avro_file, block, datum, header, long

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.sources.extractors.rows import RowBlock
+from headrace.formats.rows import RowBlock
 
 # Arrow keeps values of up to 12 bytes differently.
 _LONG = st.binary(min_size=13, max_size=40)

@@ -13,21 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connect.errors import RecordError
-from headrace.sources.extractors.blocks import BlockReader, Span
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.csv.extractor import CsvExtractor
-from headrace.sources.extractors.csv.framing import csv_framing
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.decoding import DecodingExtractor
-from headrace.sources.extractors.jsonl import JsonLinesExtractor
-from headrace.sources.extractors.line_framing import Framing, LineFraming
-from headrace.sources.extractors.lines import LinesExtractor
-from headrace.sources.extractors.return_framing import ReturnFraming
-from headrace.sources.extractors.row_extractor import RowExtractor
-from headrace.sources.extractors.row_reader import RowReader
-from headrace.sources.extractors.streams import Compression, open_stream
-from headrace.sources.extractors.text_encoding import TextEncoding, encoding_named
+from headrace.formats.blocks import BlockReader, Span
+from headrace.formats.chunk import Resume
+from headrace.formats.csv.dialect import CsvDialect
+from headrace.formats.csv.extractor import CsvExtractor
+from headrace.formats.csv.framing import csv_framing
+from headrace.formats.damage import DamagedObjectError
+from headrace.formats.decoding import DecodingExtractor
+from headrace.formats.jsonl import JsonLinesExtractor
+from headrace.formats.line_framing import Framing, LineFraming
+from headrace.formats.lines import LinesExtractor
+from headrace.formats.return_framing import ReturnFraming
+from headrace.formats.row_extractor import RowExtractor
+from headrace.formats.row_reader import RowReader
+from headrace.formats.streams import Compression, open_stream
+from headrace.formats.text_encoding import TextEncoding, encoding_named
 from project.sampling import drawn
 
 _FOUND = encoding_named("windows-1252")

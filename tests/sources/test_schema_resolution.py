@@ -12,9 +12,9 @@ from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Schema, arrow_type
-from headrace.sources.extractors.avro.schema import connect_schema
-from headrace.sources.extractors.avro.types import parsed
-from headrace.sources.extractors.schema_resolution import resolved
+from headrace.formats.avro.schema import connect_schema
+from headrace.formats.avro.types import parsed
+from headrace.formats.schema_resolution import resolved
 
 
 def schema(kind: object) -> Schema:

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError
-from headrace.sources.extractors.compression import EXTENSIONS, Compression, by_magic, by_name
-from headrace.sources.extractors.streams import ByteStream, open_stream
+from headrace.formats.compression import EXTENSIONS, Compression, by_magic, by_name
+from headrace.formats.streams import ByteStream, open_stream
 from project.sampling import drawn
 
 MIB = 1024 * 1024

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.sources.extractors.stride import Stride
+from headrace.formats.stride import Stride
 
 
 def test_all_rows_are_tried_while_none_is_bad() -> None:

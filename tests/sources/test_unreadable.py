@@ -15,19 +15,19 @@ from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.schema import INT64
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.blocks import Span
+from headrace.formats.by_name import JSONL, LINES
+from headrace.formats.chunk import Resume
+from headrace.formats.csv.dialect import CsvDialect
+from headrace.formats.csv.format import csv_format
+from headrace.formats.format import Format, ObjectInput, ReadLimits
+from headrace.formats.object_reader import ObjectReader
+from headrace.formats.parquet.format import ParquetFormat
+from headrace.formats.streams import Compression
+from headrace.formats.unreadable import UnreadableRecordError
 from headrace.sources import Context, NativeItem
-from headrace.sources.extractors.avro.format import AvroFormat
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.by_name import JSONL, LINES
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.csv.format import csv_format
-from headrace.sources.extractors.extractor import ValueExtractor
-from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
-from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.parquet.format import ParquetFormat
-from headrace.sources.extractors.streams import Compression
-from headrace.sources.extractors.unreadable import UnreadableRecordError
+from headrace.sources.extractor import ValueExtractor
 from headrace.testing.format_suite import Found, Piece, check_passing_over, pieces_of, reader_of
 from project.sampling import drawn
 from sources.avro_files import block, datum, header, text

@@ -20,12 +20,12 @@ from headrace.connect.config import Config
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.connect.errors import OffsetsError, TaskFailedError
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
+from headrace.connect.reread_commands import ALL_ANEW
 from headrace.connect.schema import STRING
 from headrace.connect.setting import setting
 from headrace.connect.task import Offsets, SourceTask
 from headrace.connectors.files.naming.topics import topic_problem
 from headrace.connectors.line_tail import LineTail, line_ahead, open_tail
-from headrace.sources.reread_commands import ALL_ANEW
 
 _LOG = logging.getLogger(__name__)
 _FILENAME = "filename"

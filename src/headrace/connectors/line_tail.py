@@ -11,13 +11,13 @@ from io import FileIO
 import pyarrow as pa
 
 from headrace.connect.errors import TaskFailedError
-from headrace.sources.extractors.blocks import BlockReader, Span, Words
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.lines import LinesExtractor
-from headrace.sources.extractors.return_framing import ReturnFraming
-from headrace.sources.extractors.row_reader import RowReader
-from headrace.sources.extractors.streams import PlainStream
-from headrace.sources.reread_commands import ALL_ANEW
+from headrace.connect.reread_commands import ALL_ANEW
+from headrace.formats.blocks import BlockReader, Span, Words
+from headrace.formats.chunk import Resume
+from headrace.formats.lines import LinesExtractor
+from headrace.formats.return_framing import ReturnFraming
+from headrace.formats.row_reader import RowReader
+from headrace.formats.streams import PlainStream
 
 _LOG = logging.getLogger(__name__)
 _BLOCK_BYTES = 1024 * 1024
@@ -34,7 +34,7 @@ class PipeStream:
         self._ended = False
 
     def read_into(self, target: memoryview) -> int:
-        """See :class:`~headrace.sources.extractors.streams.ByteStream`; 0 also means "nothing now"."""
+        """See :class:`~headrace.formats.streams.ByteStream`; 0 also means "nothing now"."""
         if self._ended or not target or not select.select([self._raw], [], [], 0)[0]:
             return 0
         count = self._raw.readinto(target) or 0
@@ -48,7 +48,7 @@ class PipeStream:
         return count
 
     def close(self) -> None:
-        """See :class:`~headrace.sources.extractors.streams.ByteStream`."""
+        """See :class:`~headrace.formats.streams.ByteStream`."""
         self._raw.close()
 
 

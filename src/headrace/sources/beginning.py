@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.connect.partition import SourcePartition
+from headrace.formats.format import ReadLimits
 from headrace.sources.choosing import ScanRules
 from headrace.sources.config import RECORD_KEY, SourceConfig, start_key
 from headrace.sources.destination import Destination, destination
 from headrace.sources.distribution import owner
-from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.item import Context
 from headrace.sources.key_template import KeyTemplate
 from headrace.sources.marks import TASK_ID, TASKS, marked_keys, unfinished_keys

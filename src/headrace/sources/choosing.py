@@ -9,9 +9,9 @@ from typing import Any, Generic
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import OffsetReader, OffsetValue, SourceOffset, SourcePartition
+from headrace.formats.format import ReadLimits
 from headrace.sources.acknowledging import Acknowledging
 from headrace.sources.destination import Destination
-from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.item import Context, NativeItem
 from headrace.sources.item_reader import ItemToRead
 from headrace.sources.keys import K

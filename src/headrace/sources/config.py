@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import Setting
+from headrace.formats.by_name import FORMATS
 from headrace.sources.distribution import DISTRIBUTIONS
-from headrace.sources.extractors.by_name import FORMATS
 from headrace.sources.key_template import template_problem
 from headrace.sources.keys import KeyCodec
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from headrace.connect.errors import TaskFailedError
-from headrace.sources.extractors.readable import Readable
+from headrace.formats.readable import Readable
 from headrace.sources.keys import K
 
 UNKNOWN_LENGTH = -1

@@ -12,12 +12,13 @@ import pyarrow as pa
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import RECORD_COUNT, OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.reread_commands import ALL_ANEW
+from headrace.formats.chunk import Chunk, Resume
+from headrace.formats.damage import DamagedObjectError
+from headrace.formats.format import ReadLimits
+from headrace.formats.unreadable import UnreadableRecordError
 from headrace.sources.destination import Destination
-from headrace.sources.extractors.chunk import Chunk, Resume
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.extractor import Extractor
-from headrace.sources.extractors.format import ReadLimits
-from headrace.sources.extractors.unreadable import UnreadableRecordError
+from headrace.sources.extractor import Extractor
 from headrace.sources.item import Context, NativeItem
 from headrace.sources.offset_entry import (
     ANCHOR,
@@ -28,7 +29,6 @@ from headrace.sources.offset_entry import (
     OffsetEntry,
 )
 from headrace.sources.quarantine import quarantine_rest
-from headrace.sources.reread_commands import ALL_ANEW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from headrace.connect.errors import RecordError
-from headrace.sources.extractors.exact_numbers import double_of, int64_of
-from headrace.sources.extractors.surrogates import first_half
+from headrace.formats.exact_numbers import double_of, int64_of
+from headrace.formats.surrogates import first_half
 
 Numbers = Literal["error", "decimal", "string"]
 """What becomes of integers beyond 64 bits, and of numbers that have more digits than a double keeps."""

@@ -9,8 +9,8 @@ from io import TextIOBase
 from typing import TYPE_CHECKING, Any
 
 from headrace.connect.errors import ConnectError, TaskFailedError
-from headrace.sources.extractors.readable import Readable
-from headrace.sources.extractors.response import Response
+from headrace.formats.readable import Readable
+from headrace.formats.response import Response
 from headrace.sources.item import UNKNOWN_LENGTH, NativeItem
 from headrace.sources.source import NativeSource
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import RECORD_COUNT, OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.record import BadRecord
-from headrace.sources.extractors.damage import DamagedObjectError
+from headrace.connect.reread_commands import ALL_ANEW
+from headrace.formats.damage import DamagedObjectError
 from headrace.sources.offset_entry import QUARANTINED
-from headrace.sources.reread_commands import ALL_ANEW
 
 # A reason may quote what it is about, and an offset is read at every start.
 _MOST_CHARACTERS = 500

@@ -14,11 +14,11 @@ from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.record import BadRecord
 from headrace.connect.task import Split
+from headrace.formats.damage import DamagedObjectError
 from headrace.sources.backoff import Backoff
 from headrace.sources.choosing import Chooser, ScanRules
 from headrace.sources.destination import Destination, no_topic
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.extractor import Extractor
+from headrace.sources.extractor import Extractor
 from headrace.sources.item import NativeItem
 from headrace.sources.item_reader import ItemReader, ItemToRead
 from headrace.sources.keys import K

@@ -14,12 +14,12 @@ from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split
+from headrace.formats.by_name import FormatOptions
 from headrace.sources.beginning import first_key, rules_of, unfinished_of
 from headrace.sources.config import SourceConfig
 from headrace.sources.endings import Endings
 from headrace.sources.evolving import EvolvingRecord, evolved, evolved_batch
-from headrace.sources.extractors.by_name import FormatOptions, extractor_named
-from headrace.sources.extractors.extractor import Extractor
+from headrace.sources.extractor import Extractor, extractor_named
 from headrace.sources.item import Context, NativeItem
 from headrace.sources.json_numbers import Numbers
 from headrace.sources.lookback import Lookback

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.connect.partition import OffsetValue
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Chunk, Resume
-from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
-from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.streams import Compression
-from headrace.sources.extractors.unreadable import UnreadableRecordError
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Chunk, Resume
+from headrace.formats.format import Format, ObjectInput, ReadLimits
+from headrace.formats.object_reader import ObjectReader
+from headrace.formats.streams import Compression
+from headrace.formats.unreadable import UnreadableRecordError
 
 LIMITS = ReadLimits(rows=1000, chunk_bytes=64 * 1024, record_bytes=1024 * 1024)
 FROM_THE_BEGINNING = Resume()

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from headrace.connect.partition import OffsetValue, SourcePartition
+from headrace.formats.chunk import Resume
+from headrace.formats.format import ReadLimits
 from headrace.offsets.codec import OffsetKey as StoredKey
 from headrace.offsets.codec import decoded_key, decoded_value, encoded_key, encoded_value
 from headrace.sources import (
@@ -20,8 +22,6 @@ from headrace.sources import (
     NotAStreamError,
     OffsetEntry,
 )
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.listing import Lister
 from headrace.sources.misuse import opened
 from headrace.sources.offset_entry import KEPT, entry_data

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from headrace.connectors.files.stores.errors import (
+from headrace.stores.errors import (
     KeyNotRepresentableError,
     ObjectChangedError,
     ObjectError,
     ObjectGoneError,
 )
-from headrace.connectors.files.stores.store import Store
+from headrace.stores.store import Store
 
 Put = Callable[[str, bytes], object]
 """Makes an object, or overwrites it with a new version."""
@@ -46,7 +46,7 @@ DATA = bytes(range(256)) * 5
 
 
 class StoreSuite:
-    """Tests a :class:`~headrace.connectors.files.stores.store.Store` that is empty and new each time.
+    """Tests a :class:`~headrace.stores.store.Store` that is empty and new each time.
 
     *exact_keys* come back as they were put, and *refused_keys* are refused by name.
     """

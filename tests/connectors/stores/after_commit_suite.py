@@ -11,8 +11,8 @@ from connectors.stores.files_place import FilesPlace, Stored, values
 from connectors.stores.s3_proxy import Fault
 from headrace.connect.config import ConfigError
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.stores.catalogue import KINDS
-from headrace.connectors.files.stores.store import Store, StoredObject
+from headrace.stores.catalogue import KINDS
+from headrace.stores.store import Store, StoredObject
 
 DELETE = {"files_after_commit": "delete"}
 TAG = {"files_after_commit": "tag", "files_tag": "read=yes,by=headrace"}

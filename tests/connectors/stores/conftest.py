@@ -12,10 +12,10 @@ from connectors.stores.files_bucket import FilesBucket
 from connectors.stores.s3_owner import S3Owner
 from connectors.stores.s3_proxy import Proxy, running
 from connectors.stores.s3_server import s3_server
-from headrace.connectors.files.stores.retries import Retries
-from headrace.connectors.files.stores.s3.client import client_of
-from headrace.connectors.files.stores.s3.config import S3Config
-from headrace.connectors.files.stores.s3.store import S3Store
+from headrace.stores.retries import Retries
+from headrace.stores.s3.client import client_of
+from headrace.stores.s3.config import S3Config
+from headrace.stores.s3.store import S3Store
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from connectors.stores.fake_objects import FakeStore, Kept, ranged
 from connectors.stores.s3_proxy import Answer
-from headrace.connectors.files.stores.azure.tags import tags_of, xml_of
+from headrace.stores.azure.tags import tags_of, xml_of
 
 
 class FakeAzure(FakeStore):

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote
 
 from connectors.stores.fake_objects import FakeStore, Kept, ranged
 from connectors.stores.s3_proxy import Answer
-from headrace.connectors.files.stores.checksum import Checksum
+from headrace.stores.checksum import Checksum
 
 
 class FakeGoogle(FakeStore):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from connectors.stores.files_place import FilesPlace, Stored, values
 from connectors.stores.s3_owner import S3Owner
 from connectors.stores.s3_proxy import Proxy
-from headrace.connectors.files.stores.s3.config import S3Config
+from headrace.stores.s3.config import S3Config
 
 __all__ = ["FilesBucket", "Stored", "values"]
 

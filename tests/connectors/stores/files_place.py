@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from connectors.stores.s3_proxy import Proxy
 from headrace.connect import SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.stores.store import Store
+from headrace.stores.store import Store
 from headrace.testing.store_suite import Put, TagsOf
 from headrace.testing.task_runs import Delivered, LocalRun
 

@@ -9,13 +9,13 @@ import pytest
 
 from connectors.stores.s3_proxy import Answer, Fault, Proxy
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.errors import (
+from headrace.stores.errors import (
     ChecksumError,
     ObjectChangedError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.ranged_reader import FIRST_WINDOW
-from headrace.connectors.files.stores.store import Store
+from headrace.stores.ranged_reader import FIRST_WINDOW
+from headrace.stores.store import Store
 from headrace.testing.store_suite import DATA, Put
 
 BIG = bytes(range(251)) * 20_000

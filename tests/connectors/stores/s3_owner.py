@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from headrace.connectors.files.stores.s3.client import Operation, S3Client
+from headrace.stores.s3.client import Operation, S3Client
 
 
 class S3Owner(S3Client, Protocol):

@@ -9,14 +9,14 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.azure.account import Account, of_connection_string
-from headrace.connectors.files.stores.azure.config import AzureConfig
-from headrace.connectors.files.stores.azure.errors import refusal_of
-from headrace.connectors.files.stores.azure.listing import page_of
-from headrace.connectors.files.stores.azure.login import KeyLogin, TokenLogin, login_of
-from headrace.connectors.files.stores.azure.tags import tags_of, xml_of
-from headrace.connectors.files.stores.errors import KeyNotRepresentableError, StoreUnavailableError
-from headrace.connectors.files.stores.rest.client import Request
+from headrace.stores.azure.account import Account, of_connection_string
+from headrace.stores.azure.config import AzureConfig
+from headrace.stores.azure.errors import refusal_of
+from headrace.stores.azure.listing import page_of
+from headrace.stores.azure.login import KeyLogin, TokenLogin, login_of
+from headrace.stores.azure.tags import tags_of, xml_of
+from headrace.stores.errors import KeyNotRepresentableError, StoreUnavailableError
+from headrace.stores.rest.client import Request
 
 BASE = {"azure.container": "c", "azure.account": "acct"}
 KEY = base64.b64encode(b"very-secret").decode()

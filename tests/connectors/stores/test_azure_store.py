@@ -22,21 +22,21 @@ from connectors.stores.s3_proxy import Answer as Passed
 from connectors.stores.s3_proxy import Fault, Proxy, running
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.stores.azure.account import Account
-from headrace.connectors.files.stores.azure.config import AzureConfig
-from headrace.connectors.files.stores.azure.login import login_of
-from headrace.connectors.files.stores.azure.store import AzureStore, azure_store
-from headrace.connectors.files.stores.azure.tags import tags_of
-from headrace.connectors.files.stores.connecting import Connecting
-from headrace.connectors.files.stores.errors import (
+from headrace.stores.azure.account import Account
+from headrace.stores.azure.config import AzureConfig
+from headrace.stores.azure.login import login_of
+from headrace.stores.azure.store import AzureStore, azure_store
+from headrace.stores.azure.tags import tags_of
+from headrace.stores.connecting import Connecting
+from headrace.stores.errors import (
     ObjectArchivedError,
     ObjectChangedError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.rest.calls import Answer
-from headrace.connectors.files.stores.rest.client import Request, Response, RestClient
-from headrace.connectors.files.stores.retries import Retries
-from headrace.connectors.files.stores.store import Store
+from headrace.stores.rest.calls import Answer
+from headrace.stores.rest.client import Request, Response, RestClient
+from headrace.stores.retries import Retries
+from headrace.stores.store import Store
 from headrace.testing.store_suite import DATA, OTHER_KEYS, PATH_KEYS, Put, StoreSuite, TagsOf
 
 ACCOUNT = "emulated"

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.connectors.files.stores.checksum import Checksum
-from headrace.connectors.files.stores.errors import ChecksumError, StoreUnavailableError
-from headrace.connectors.files.stores.ranged_reader import RangedReader
-from headrace.connectors.files.stores.retries import Retries
+from headrace.stores.checksum import Checksum
+from headrace.stores.errors import ChecksumError, StoreUnavailableError
+from headrace.stores.ranged_reader import RangedReader
+from headrace.stores.retries import Retries
 
 DATA = bytes(range(256)) * 10
 BAD_FIRST = b"?" + DATA[1:]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.files.stores.checksum import Checksum
+from headrace.stores.checksum import Checksum
 
 KINDS = ("crc32", "crc32c", "crc64nvme", "md5", "sha256")
 

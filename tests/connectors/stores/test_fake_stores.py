@@ -14,12 +14,12 @@ from connectors.stores.fake_objects import FakeStore
 from connectors.stores.files_place import FilesPlace, StorePlace
 from connectors.stores.odd_keys import AZURE_REFUSES, GOOGLE_REFUSES
 from connectors.stores.s3_proxy import running
-from headrace.connectors.files.stores.azure.config import AzureConfig
-from headrace.connectors.files.stores.azure.store import azure_store
-from headrace.connectors.files.stores.errors import ObjectChangedError
-from headrace.connectors.files.stores.gcs.config import GcsConfig
-from headrace.connectors.files.stores.gcs.store import gcs_store
-from headrace.connectors.files.stores.store import Store
+from headrace.stores.azure.config import AzureConfig
+from headrace.stores.azure.store import azure_store
+from headrace.stores.errors import ObjectChangedError
+from headrace.stores.gcs.config import GcsConfig
+from headrace.stores.gcs.store import gcs_store
+from headrace.stores.store import Store
 from headrace.testing.store_suite import OTHER_KEYS, PATH_KEYS, Put, StoreSuite, TagsOf
 
 

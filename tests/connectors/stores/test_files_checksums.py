@@ -17,8 +17,8 @@ from connectors.stores.files_bucket import FilesBucket, Stored, values
 from connectors.stores.s3_proxy import Answer, Fault
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.stores.checksum import Checksum
-from headrace.connectors.files.stores.errors import ChecksumError
+from headrace.stores.checksum import Checksum
+from headrace.stores.errors import ChecksumError
 from headrace.task.connector_spec import ErrorPolicy
 from task.local_loop import Rounds
 

@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.gcs.config import GcsConfig
-from headrace.connectors.files.stores.gcs.errors import refusal_of
-from headrace.connectors.files.stores.gcs.login import login_of
-from headrace.connectors.files.stores.rest.client import Request
+from headrace.stores.errors import StoreUnavailableError
+from headrace.stores.gcs.config import GcsConfig
+from headrace.stores.gcs.errors import refusal_of
+from headrace.stores.gcs.login import login_of
+from headrace.stores.rest.client import Request
 
 BUCKET = {"gcs.bucket": "bucket"}
 REQUEST = Request(method="GET", path="/a")

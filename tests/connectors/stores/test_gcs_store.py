@@ -18,17 +18,17 @@ from connectors.stores.rest_moments import RestMoments
 from connectors.stores.s3_proxy import Answer, Fault, Proxy, running
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.stores.connecting import Connecting
-from headrace.connectors.files.stores.errors import (
+from headrace.stores.connecting import Connecting
+from headrace.stores.errors import (
     ChecksumError,
     KeyNotRepresentableError,
     ObjectChangedError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.gcs.config import GcsConfig
-from headrace.connectors.files.stores.gcs.store import GcsStore, gcs_store
-from headrace.connectors.files.stores.rest.client import Request, RestClient
-from headrace.connectors.files.stores.retries import Retries
+from headrace.stores.gcs.config import GcsConfig
+from headrace.stores.gcs.store import GcsStore, gcs_store
+from headrace.stores.rest.client import Request, RestClient
+from headrace.stores.retries import Retries
 from headrace.testing.store_suite import DATA, OTHER_KEYS, PATH_KEYS, Put, StoreSuite
 
 

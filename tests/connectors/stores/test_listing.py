@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.listing import OrderedListing, Page, Pages
-from headrace.connectors.files.stores.store import StoredObject
+from headrace.stores.errors import StoreUnavailableError
+from headrace.stores.listing import OrderedListing, Page, Pages
+from headrace.stores.store import StoredObject
 
 
 class Server:

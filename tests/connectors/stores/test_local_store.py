@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.errors import (
+from headrace.stores.errors import (
     KeyNotRepresentableError,
     ObjectChangedError,
     ObjectGoneError,
 )
-from headrace.connectors.files.stores.local import LocalStore
+from headrace.stores.local import LocalStore
 from headrace.testing.store_suite import OTHER_KEYS, StoreSuite
 
 

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.connecting import Connecting
-from headrace.connectors.files.stores.errors import (
+from headrace.stores.connecting import Connecting
+from headrace.stores.errors import (
     KeyNotRepresentableError,
     ObjectArchivedError,
     ObjectChangedError,
     ObjectGoneError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.rest.client import Request, RestClient
-from headrace.connectors.files.stores.rest.errors import PASSING, Meanings, Refusal, error_of
+from headrace.stores.rest.client import Request, RestClient
+from headrace.stores.rest.errors import PASSING, Meanings, Refusal, error_of
 
 MEANINGS = Meanings(
     passing=PASSING | {"Busy"},

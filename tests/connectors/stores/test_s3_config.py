@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from headrace.connectors.files.stores.s3.client import client_of
-from headrace.connectors.files.stores.s3.config import S3Config
+from headrace.stores.s3.client import client_of
+from headrace.stores.s3.config import S3Config
 
 BUCKET = {"s3.bucket": "bucket", "s3.region": "eu-central-1"}
 KEYS = {"s3.access.key.id": "id", "s3.secret.access.key": "very-secret"}

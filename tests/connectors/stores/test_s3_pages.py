@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.parsers import create_parser
 
-from headrace.connectors.files.stores.s3.pages import read_objects
+from headrace.stores.s3.pages import read_objects
 
 HEAD = '<?xml version="1.0"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
 OBJECT = (
@@ -83,8 +83,8 @@ def test_what_is_not_as_expected_is_left_to_botocore(body: str, status: int):
 
 def test_the_store_lists_with_it(monkeypatch: pytest.MonkeyPatch):
     """Botocore calls it: it is the reason why listings are fast."""
-    from headrace.connectors.files.stores.s3.client import client_of
-    from headrace.connectors.files.stores.s3.config import S3Config
+    from headrace.stores.s3.client import client_of
+    from headrace.stores.s3.config import S3Config
 
     props = {"s3.bucket": "b", "s3.access.key.id": "a", "s3.secret.access.key": "b"}
     client: Any = client_of(S3Config.parse(props))

@@ -12,18 +12,18 @@ from botocore.exceptions import ClientError
 from connectors.stores.s3_owner import S3Owner
 from connectors.stores.s3_proxy import Answer, Fault, Proxy
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.checksum import Checksum
-from headrace.connectors.files.stores.errors import (
+from headrace.stores.checksum import Checksum
+from headrace.stores.errors import (
     ChecksumError,
     KeyNotRepresentableError,
     ObjectArchivedError,
     ObjectChangedError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.ranged_reader import FIRST_WINDOW
-from headrace.connectors.files.stores.s3.config import S3Config
-from headrace.connectors.files.stores.s3.copy import CopyLimits
-from headrace.connectors.files.stores.s3.store import S3Store, s3_store
+from headrace.stores.ranged_reader import FIRST_WINDOW
+from headrace.stores.s3.config import S3Config
+from headrace.stores.s3.copy import CopyLimits
+from headrace.stores.s3.store import S3Store, s3_store
 from headrace.testing.store_suite import DATA, OTHER_KEYS, PATH_KEYS, Put, StoreSuite, TagsOf
 
 BIG = bytes(range(251)) * 20_000

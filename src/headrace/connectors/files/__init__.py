@@ -1,1 +1,1 @@
-"""Files on local disk and objects of stores become records, in any format of `headrace.sources.extractors`."""
+"""Files on local disk and objects of stores become records, in any format of `headrace.formats`."""

@@ -20,8 +20,8 @@ from headrace.connectors.files.records.facts import LAST
 from headrace.connectors.files.records.fields import RecordFields, says_last_field
 from headrace.connectors.files.records.headers import RecordHeaders, says_last
 from headrace.connectors.files.records.schema import RecordSchema
-from headrace.sources.extractors.chunk import Chunk
-from headrace.sources.extractors.format import Format
+from headrace.formats.chunk import Chunk
+from headrace.formats.format import Format
 
 
 class SplitBatches:

@@ -27,12 +27,12 @@ from headrace.connectors.files.selecting.addresses import Root, Selector, root_o
 from headrace.connectors.files.selecting.config import SelectionConfig
 from headrace.connectors.files.selecting.round_config import RoundConfig
 from headrace.connectors.files.splitting import split_problems
-from headrace.connectors.files.stores.catalogue import KINDS
-from headrace.connectors.files.stores.store import Store
 from headrace.connectors.files.tail import tail_problems
 from headrace.connectors.files.tracking.config import TrackingConfig, tracking_problems
 from headrace.connectors.files.without_effect import format_problems, growth_problems
-from headrace.sources.extractors.compression import Compression, by_name
+from headrace.formats.compression import Compression, by_name
+from headrace.stores.catalogue import KINDS
+from headrace.stores.store import Store
 
 _MIB = 1024 * 1024
 

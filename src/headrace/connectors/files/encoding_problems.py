@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from headrace.connectors.files.formats import named_formats
-from headrace.sources.extractors.text_encoding import encoding_named
+from headrace.formats.text_encoding import encoding_named
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

@@ -8,11 +8,11 @@ from typing import Literal
 
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
-from headrace.sources.extractors.avro.format import DEFAULT_BLOCK_BYTES
-from headrace.sources.extractors.by_name import FormatOptions
-from headrace.sources.extractors.csv.dialect import DEFAULT_SAMPLE_BYTES, CsvDialect, Ragged
-from headrace.sources.extractors.csv.types import KNOWN_TYPES, field_type
-from headrace.sources.extractors.text_encoding import encoding_named
+from headrace.formats.avro.format import DEFAULT_BLOCK_BYTES
+from headrace.formats.by_name import FormatOptions
+from headrace.formats.csv.dialect import DEFAULT_SAMPLE_BYTES, CsvDialect, Ragged
+from headrace.formats.csv.types import KNOWN_TYPES, field_type
+from headrace.formats.text_encoding import encoding_named
 
 _KIB = 1024
 _MIB = 1024 * 1024

@@ -8,11 +8,11 @@ from os.path import splitext
 from typing import TYPE_CHECKING, Final
 
 from headrace.connect.errors import TaskFailedError
-from headrace.sources.extractors.by_name import FORMATS
-from headrace.sources.extractors.compression import EXTENSIONS, Compression, by_magic
-from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.line_framing import Framing
-from headrace.sources.extractors.row_format import RowFormat
+from headrace.formats.by_name import FORMATS
+from headrace.formats.compression import EXTENSIONS, Compression, by_magic
+from headrace.formats.format import Format
+from headrace.formats.line_framing import Framing
+from headrace.formats.row_format import RowFormat
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

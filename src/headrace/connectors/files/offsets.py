@@ -19,10 +19,10 @@ from headrace.connectors.files.progress import (
 )
 from headrace.connectors.files.proof import CHECKED, CHECKSUM, DIGEST
 from headrace.connectors.files.selecting.addresses import root_of
-from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.tracking.marks import KEY, LOCAL, MARK, MODIFIED
-from headrace.sources.extractors.avro.search import FIRST_BLOCK
+from headrace.formats.avro.search import FIRST_BLOCK
 from headrace.sources.offset_entry import QUARANTINED
+from headrace.stores.catalogue import KINDS
 
 _COUNTS = frozenset(
     {

@@ -19,13 +19,13 @@ from headrace.connectors.files.place import Place
 from headrace.connectors.files.progress import is_range, number, path_of
 from headrace.connectors.files.proof import CHECKED, CHECKSUM, DIGEST, proof_of
 from headrace.connectors.files.tail import behind_line_end
-from headrace.sources.extractors.blocks import Span
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
-from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.readable import Readable
-from headrace.sources.extractors.rows import Int64Array
-from headrace.sources.extractors.streams import Compression, PackingDamage, packing_damage
+from headrace.formats.blocks import Span
+from headrace.formats.chunk import Resume
+from headrace.formats.format import Format, ObjectInput, ReadLimits
+from headrace.formats.object_reader import ObjectReader
+from headrace.formats.readable import Readable
+from headrace.formats.rows import Int64Array
+from headrace.formats.streams import Compression, PackingDamage, packing_damage
 
 _UNPACKED = " of the unpacked text"
 # Ten seconds of bzip2, the slowest, or of a store: meanwhile a transaction is open, and the poll does not return.

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from headrace.connect.errors import ConnectError
 from headrace.connectors.files.details import SplitDetails
-from headrace.sources.extractors.readable import Readable
+from headrace.formats.readable import Readable
 
 HEAD_BYTES: Final = 1024
 """How many of a file's first bytes are looked at: they belong to the identity of one on disk, and tell how it is packed."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.connectors.files.selecting.addresses import Root, root_of
-from headrace.connectors.files.stores.catalogue import KINDS
+from headrace.stores.catalogue import KINDS
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

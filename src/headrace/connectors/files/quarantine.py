@@ -8,8 +8,8 @@ from headrace.connect.task import Split
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.progress import number, path_of
 from headrace.connectors.files.rereading import file_again
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.unpacking import DamagedPackingError
+from headrace.formats.damage import DamagedObjectError
+from headrace.formats.unpacking import DamagedPackingError
 from headrace.sources.quarantine import quarantine_rest
 
 _RELEASE = (

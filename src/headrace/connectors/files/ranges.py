@@ -20,7 +20,7 @@ from headrace.connectors.files.candidate import (
     finished,
 )
 from headrace.connectors.files.progress import Progress, number, part, whole
-from headrace.sources.extractors.avro.search import FIRST_BLOCK
+from headrace.formats.avro.search import FIRST_BLOCK
 from headrace.sources.offset_entry import is_closed
 from headrace.sources.sharing import Piece
 

@@ -19,10 +19,10 @@ from headrace.connectors.files.place import Place
 from headrace.connectors.files.progress import OBJECT_KEY, is_range, number, path_of
 from headrace.connectors.files.proof import DIGEST
 from headrace.connectors.files.records.last import LastRecord
-from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGoneError
-from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.extractors.streams import PackingDamage
-from headrace.sources.extractors.unreadable import UnreadableRecordError
+from headrace.formats.damage import DamagedObjectError
+from headrace.formats.streams import PackingDamage
+from headrace.formats.unreadable import UnreadableRecordError
+from headrace.stores.errors import ObjectChangedError, ObjectGoneError
 
 _LOG = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class SplitReader:
     def open(self) -> bool:
         """Open the file; ``False`` when it is not the one that was planned, for the next plan to judge.
 
-        Raises :class:`~headrace.sources.extractors.damage.DamagedObjectError` when it is damaged before the
+        Raises :class:`~headrace.formats.damage.DamagedObjectError` when it is damaged before the
         place where reading goes on, :class:`~headrace.connect.errors.TaskFailedError` when it cannot be read,
         and :class:`~headrace.connect.errors.RetriableError` when a store is away.
         """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.connect.partition import RECORD_COUNT, SourceOffset
+from headrace.connect.reread_commands import set_command
 from headrace.connectors.files.progress import whole
-from headrace.sources.reread_commands import set_command
 
 FROM_BEGINNING: Final[SourceOffset] = {RECORD_COUNT: 0}
 """Works below a mark, too, and removes the ranges that a file was split into; no offset at all does not."""

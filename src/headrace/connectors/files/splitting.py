@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from headrace.sources.extractors.by_name import FORMATS
-from headrace.sources.extractors.compression import Compression
-from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.row_format import RowFormat
+from headrace.formats.by_name import FORMATS
+from headrace.formats.compression import Compression
+from headrace.formats.format import Format
+from headrace.formats.row_format import RowFormat
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.candidate import Candidate
 from headrace.connectors.files.progress import Progress
-from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.readable import Readable
+from headrace.formats.chunk import Resume
+from headrace.formats.readable import Readable
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

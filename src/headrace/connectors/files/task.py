@@ -18,8 +18,8 @@ from headrace.connectors.files.place import Place
 from headrace.connectors.files.quarantine import quarantine
 from headrace.connectors.files.reading import SplitReader
 from headrace.connectors.files.stored.place import StorePlace
+from headrace.formats.damage import DamagedObjectError
 from headrace.sources.endings import Endings
-from headrace.sources.extractors.damage import DamagedObjectError
 
 _LOG = logging.getLogger(__name__)
 

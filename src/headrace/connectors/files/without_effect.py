@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.connectors.files.formats import named_formats
 from headrace.connectors.files.records.facts import POSITION
-from headrace.sources.extractors.compression import Compression
+from headrace.formats.compression import Compression
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

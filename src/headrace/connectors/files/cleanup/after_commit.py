@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors.files.selecting.addresses import Root, Selector, matched_by, root_of
 from headrace.connectors.files.selecting.local_paths import local_key, local_selector
-from headrace.connectors.files.stores.catalogue import KINDS
+from headrace.stores.catalogue import KINDS
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

@@ -18,9 +18,9 @@ from headrace.connectors.files.local.prefix_check import PrefixCheck
 from headrace.connectors.files.progress import number
 from headrace.connectors.files.proof import proof_of
 from headrace.connectors.files.selecting.addresses import Root
-from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGoneError
-from headrace.connectors.files.stores.local import LocalStore
-from headrace.connectors.files.stores.store import Store
+from headrace.stores.errors import ObjectChangedError, ObjectGoneError
+from headrace.stores.local import LocalStore
+from headrace.stores.store import Store
 
 _AWAY: Final = (
     "{path}: {parent}, where this folder of files.move.to is to be, is no folder. It may be on a disk that is away: "

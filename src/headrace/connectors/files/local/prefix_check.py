@@ -12,7 +12,7 @@ from headrace.connectors.files.local.remembered import Remembered
 from headrace.connectors.files.local.witness import WholeDigest, holds
 from headrace.connectors.files.place import HEAD_BYTES
 from headrace.connectors.files.proof import Proof
-from headrace.sources.extractors.streams import Compression
+from headrace.formats.streams import Compression
 
 _Asked = tuple[int, int, int, frozenset[Proof]]
 _AskedCopy = tuple[int, int, int, int]

@@ -8,9 +8,9 @@ from io import FileIO
 from headrace.connect.errors import RecordError
 from headrace.connectors.files.local.file_seen import GONE, FileSeen, unreadable
 from headrace.connectors.files.local.remembered import Remembered
-from headrace.sources.extractors.blocks import BlockReader, Span
-from headrace.sources.extractors.line_framing import Framing
-from headrace.sources.extractors.streams import PlainStream
+from headrace.formats.blocks import BlockReader, Span
+from headrace.formats.line_framing import Framing
+from headrace.formats.streams import PlainStream
 
 _BLOCK_BYTES = 64 * 1024
 

@@ -43,8 +43,8 @@ from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fa
 from headrace.connectors.files.selecting.selection import EventListener, rules_of
 from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.splitting import why_whole
-from headrace.sources.extractors.line_framing import Framing
-from headrace.sources.extractors.streams import Compression
+from headrace.formats.line_framing import Framing
+from headrace.formats.streams import Compression
 
 # Floating point must not make a file a moment too young after the wait.
 _MARGIN_SECONDS = 0.01

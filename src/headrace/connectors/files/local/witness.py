@@ -19,9 +19,9 @@ from headrace.connectors.files.proof import (
     Proof,
     proof_from,
 )
+from headrace.formats.rows import Int64Array
+from headrace.formats.streams import ByteStream, Compression, open_stream, skipped
 from headrace.kafka.batches.checksums import crc32c
-from headrace.sources.extractors.rows import Int64Array
-from headrace.sources.extractors.streams import ByteStream, Compression, open_stream, skipped
 
 # Each proof costs some microseconds, so of many rows only some have one; rows between two of them carry the one before.
 _MOST_PROVEN = 64
@@ -99,7 +99,7 @@ class Witness:
         return self._kept.base + len(self._kept)
 
     def read_into(self, target: memoryview) -> int:
-        """See :class:`~headrace.sources.extractors.streams.ByteStream`."""
+        """See :class:`~headrace.formats.streams.ByteStream`."""
         count = self._stream.read_into(target)
         if len(self._head) < EDGE_BYTES:
             self._head += bytes(target[: min(count, EDGE_BYTES - len(self._head))])
@@ -110,7 +110,7 @@ class Witness:
         return count
 
     def close(self) -> None:
-        """See :class:`~headrace.sources.extractors.streams.ByteStream`."""
+        """See :class:`~headrace.formats.streams.ByteStream`."""
         self._stream.close()
 
     def skip_to(self, position: int) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from headrace.connect.header_columns import HeaderColumn
 from headrace.connect.schema import BOOLEAN, INT64, STRING, Schema
 from headrace.connectors.files.details import SplitDetails
-from headrace.sources.extractors.chunk import Chunk
+from headrace.formats.chunk import Chunk
 
 NAME, SIZE, MODIFIED = "name", "size", "modified"
 RECORD, POSITION, LAST = "record", "position", "last"

@@ -16,7 +16,7 @@ from headrace.connect.schema import JSON_DOCUMENT, Field, Schema, SchemaType, ar
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.records.facts import FACTS, RecordFacts
 from headrace.connectors.files.records.schema import schema_of_text
-from headrace.sources.extractors.chunk import Chunk
+from headrace.formats.chunk import Chunk
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

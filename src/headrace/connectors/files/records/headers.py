@@ -10,7 +10,7 @@ from headrace.connect.header_columns import HeaderColumns
 from headrace.connect.record import Headers
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.records.facts import LAST, RECORD, RecordFacts
-from headrace.sources.extractors.chunk import Chunk
+from headrace.formats.chunk import Chunk
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

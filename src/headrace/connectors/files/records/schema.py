@@ -12,15 +12,15 @@ import pyarrow as pa
 from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.schema import Schema
-from headrace.sources.extractors.avro.defaults import default_value
-from headrace.sources.extractors.avro.schema import connect_schema
-from headrace.sources.extractors.avro.types import (
+from headrace.formats.avro.defaults import default_value
+from headrace.formats.avro.schema import connect_schema
+from headrace.formats.avro.types import (
     AvroType,
     SchemaRefusedError,
     nullable_of,
     parsed,
 )
-from headrace.sources.extractors.schema_resolution import Resolve, resolved
+from headrace.formats.schema_resolution import Resolve, resolved
 
 _KEY: Final = "files.schema"
 
@@ -29,7 +29,7 @@ _KEY: Final = "files.schema"
 def schema_of_text(text: str) -> Schema:
     """The schema that *text*, an Avro schema as JSON, stands for.
 
-    Raises :class:`~headrace.sources.extractors.avro.types.SchemaRefusedError` for what is none.
+    Raises :class:`~headrace.formats.avro.types.SchemaRefusedError` for what is none.
     """
     return connect_schema(parsed(text.encode()))
 

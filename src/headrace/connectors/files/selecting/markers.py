@@ -8,7 +8,7 @@ from typing import Final
 
 from headrace.connectors.files.selecting.marker import Marker
 from headrace.connectors.files.selecting.selection import EventListener
-from headrace.connectors.files.stores.store import StoredObject
+from headrace.stores.store import StoredObject
 
 _WAITS: Final = "waits for its marker {marker} (files.complete.marker)."
 NEAR: Final = 32

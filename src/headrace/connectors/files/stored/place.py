@@ -8,9 +8,9 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.place import HEAD_BYTES, Opened
 from headrace.connectors.files.selecting.addresses import Root
-from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.later_reader import LaterReader
-from headrace.connectors.files.stores.store import Store
+from headrace.stores.errors import StoreUnavailableError
+from headrace.stores.later_reader import LaterReader
+from headrace.stores.store import Store
 
 _BUFFER_BYTES = 64 * 1024
 

@@ -20,13 +20,13 @@ from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fa
 from headrace.connectors.files.selecting.selection import EventListener, rules_of
 from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.splitting import why_whole
-from headrace.connectors.files.stores.errors import (
+from headrace.formats.streams import Compression
+from headrace.stores.errors import (
     ObjectChangedError,
     ObjectGoneError,
     retriable,
 )
-from headrace.connectors.files.stores.store import Store, StoredObject
-from headrace.sources.extractors.streams import Compression
+from headrace.stores.store import Store, StoredObject
 
 _NO_MATCH = (
     "No object is selected by this entry of files.path now. Objects that come later are read."

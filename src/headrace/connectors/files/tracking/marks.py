@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.reread_commands import set_command
 from headrace.connectors.files.selecting.addresses import Root
-from headrace.sources.reread_commands import set_command
 
 MARK = "mark"
 KEY, MODIFIED = "key", "modified"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from headrace.connect.partition import OffsetReader
+from headrace.connect.reread_commands import set_command
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import whole
 from headrace.connectors.files.rereading import FROM_BEGINNING
@@ -16,7 +17,6 @@ from headrace.connectors.files.tracking.forgetting import Forgetting, ObjectTrac
 from headrace.connectors.files.tracking.marks import Mark, mark_of, mark_partition, place_of
 from headrace.connectors.files.tracking.ordering import OrderedTracker, Ordering
 from headrace.connectors.files.tracking.tracked_listing import ListingTracker, TrackedListing
-from headrace.sources.reread_commands import set_command
 
 _SETTING, _CHECK = "files.tracking", "files.late.check.ms"
 _HONOURED: Final = (
