@@ -18,7 +18,7 @@ from headrace.connect import SourceOffset, SourcePartition, TaskFailedError
 from headrace.connect.connector import PlanRequest
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import place, prefix_check
-from headrace.connectors.files.proof import DIGEST
+from headrace.connectors.files.prefix_fingerprint import DIGEST
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 Stored = dict[SourcePartition, SourceOffset]

@@ -201,7 +201,7 @@ def test_a_store_that_has_what_it_does_not_list_is_not_believed(store: FilledSto
 
 def test_many_are_forgotten_by_and_by(store: FilledStore, monkeypatch: pytest.MonkeyPatch):
     """So that a transaction stays small."""
-    monkeypatch.setattr("headrace.connectors.files.tracking.forgetting.MOST", 2)
+    monkeypatch.setattr("headrace.connectors.files.tracking.retention.MOST", 2)
     store.put("d")
     played = Played(store, **AT_ONCE)
     played.rounds()

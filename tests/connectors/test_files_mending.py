@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from headrace.connect import ConnectError, SourceOffset, SourcePartition, TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import prefix_check
-from headrace.connectors.files.local.witness import Witness, _Kept
-from headrace.connectors.files.proof import proof_from
+from headrace.connectors.files.local.fingerprinting_stream import FingerprintingStream, _Kept
+from headrace.connectors.files.prefix_fingerprint import fingerprint_from
 from headrace.formats.streams import PlainStream
 from headrace.testing.task_runs import LocalRun
 
@@ -244,17 +244,17 @@ def test_a_range_can_be_mended_where_none_behind_it_was_begun(tmp_path: Path) ->
 def test_what_is_remembered_is_bounded() -> None:
     """However much is skipped; a place that is forgotten has the last proof before it."""
     content = b"x" * 3_000 + b"\n" * 1_000_000
-    witness = Witness(PlainStream(io.BytesIO(content)), keep=10_000)  # type: ignore[arg-type]
+    witness = FingerprintingStream(PlainStream(io.BytesIO(content)), keep=10_000)  # type: ignore[arg-type]
     target = memoryview(bytearray(4_096))
     witness.read_into(target)
-    first = witness.proof_at(3_000)
+    first = witness.fingerprint_at(3_000)
 
     while witness.read_into(target):
         assert len(witness._kept) <= 10_000
 
-    assert first == witness.proof_at(50_000)
-    end = proof_from(len(content), head=content[:1024], tail=content[-1024:])
-    assert end == witness.proof_at(len(content))
+    assert first == witness.fingerprint_at(50_000)
+    end = fingerprint_from(len(content), head=content[:1024], tail=content[-1024:])
+    assert end == witness.fingerprint_at(len(content))
 
 
 @given(st.lists(st.tuples(st.binary(max_size=300), st.integers(0, 300)), max_size=40))

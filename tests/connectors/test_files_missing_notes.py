@@ -251,7 +251,7 @@ def test_notes_are_few_in_a_transaction_and_written_once(
     played: Played, monkeypatch: pytest.MonkeyPatch
 ):
     """The next plan goes on with those that are left."""
-    monkeypatch.setattr("headrace.connectors.files.tracking.forgetting.MOST", 2)
+    monkeypatch.setattr("headrace.connectors.files.tracking.retention.MOST", 2)
     played.store.put("d")
     played.rounds()
     for key in ALL:

@@ -10,7 +10,7 @@ import pytest
 from headrace.connect import SourceOffset, SourcePartition
 from headrace.connect.connector import PlanRequest
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.local.remembered import Remembered
+from headrace.connectors.files.local.path_cache import PathCache
 from headrace.connectors.files.local.selection import LocalSelection
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
@@ -46,7 +46,7 @@ def test_what_is_known_of_files_that_are_gone_is_forgotten(tmp_path: Path, follo
 
 def test_there_is_never_more_than_was_shown() -> None:
     """And what was shown stays."""
-    looks = Remembered[int]({"a": 1, "b": 2, "c": 3})
+    looks = PathCache[int]({"a": 1, "b": 2, "c": 3})
 
     looks.keep(["b", "d"])
 

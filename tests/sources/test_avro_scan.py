@@ -20,8 +20,8 @@ from headrace.formats.avro.datums import DatumReader
 from headrace.formats.avro.format import AvroFormat
 from headrace.formats.avro.leaves import UNFIT
 from headrace.formats.avro.reader import AvroReader
+from headrace.formats.avro.reader_schema import ReaderSchema, reader_schema_of
 from headrace.formats.avro.scan import UNUSUAL
-from headrace.formats.avro.shape import AvroShape, shape_of
 from headrace.formats.blocks import Span
 from headrace.formats.chunk import Resume
 from headrace.formats.exact_bytes import ExactBytes
@@ -95,9 +95,9 @@ def datums(draw: some.DrawFn) -> tuple[Any, list[bytes]]:
     return schema, [datum(schema, each) for each in draw(some.lists(values, max_size=8))]
 
 
-def shape(schema: object) -> AvroShape:
+def shape(schema: object) -> ReaderSchema:
     """What is known of files with that schema."""
-    return shape_of(read_header(source(header(schema))))
+    return reader_schema_of(read_header(source(header(schema))))
 
 
 def source(content: bytes) -> ExactBytes:
@@ -123,7 +123,7 @@ def told(content: bytes, *, scanned: bool, limits: ReadLimits = LIMITS) -> list[
     """Records with their places, and errors, in order."""
     stream = source(content)
     head = read_header(stream)
-    known = shape_of(head)
+    known = reader_schema_of(head)
     reader = AvroReader(
         BlockSource(stream, head.sync, most_bytes=1 << 20),
         known if scanned else dataclasses.replace(known, scan=None),

@@ -233,7 +233,7 @@ BOMB = record(
 def test_schemas_that_cannot_be_used_say_why(told: bytes, words: str):
     """In one sentence, and in no other kind of error."""
     from headrace.formats.avro.container import Header
-    from headrace.formats.avro.shape import shape_of
+    from headrace.formats.avro.reader_schema import reader_schema_of
 
     with pytest.raises(RecordError, match=words):
-        shape_of(Header(schema=told, codec="null", sync=b"", size=0))
+        reader_schema_of(Header(schema=told, codec="null", sync=b"", size=0))

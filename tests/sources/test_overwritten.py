@@ -9,8 +9,8 @@ import pytest
 from headrace.connect.batch import SourceBatch
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
-from headrace.sources.endings import Endings
-from headrace.sources.overwritten import is_changed
+from headrace.sources.change_policy import is_changed
+from headrace.sources.completion_tracker import CompletionTracker
 from headrace.task.connector_spec import BoundaryKind
 from headrace.testing.task_runs import LocalContext, Stored, StoredOffsets, records_of
 from sources.shelf import KINDS, PROPS, Shelf, ShelfTask, partition_of, played, run
@@ -177,7 +177,7 @@ def test_a_running_task_fails_too(shelf: Shelf, running: Callable[[str], Running
 
 def test_an_end_that_was_not_committed_is_none_when_the_object_begins_again():
     """D6: the first version's end must not be written over the second one's offset."""
-    endings = Endings()
+    endings = CompletionTracker()
     endings.sent(partition_of("a"), {"recordCount": 1, "version": "v1"})
     endings.ended(partition_of("a"), {"recordCount": 1, "version": "v1", "done": True})
     newer = {"recordCount": 1, "version": "v2"}

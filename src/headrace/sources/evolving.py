@@ -13,11 +13,11 @@ from headrace.connect.json_document import JSON_NULL
 from headrace.connect.partition import RECORD_COUNT
 from headrace.connect.record import BadRecord, Header, Headers, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema
+from headrace.sources.author_checks import check_partition, wrong
 from headrace.sources.destination import no_topic
 from headrace.sources.item import Context
 from headrace.sources.item_reader import ItemToRead
 from headrace.sources.json_numbers import Numbers, parsed
-from headrace.sources.misuse import check_partition, wrong
 from headrace.sources.offset_entry import KEPT, OffsetEntry
 
 

@@ -26,8 +26,8 @@ from headrace.formats.object_reader import ObjectReader
 from headrace.formats.readable import Readable
 from headrace.formats.row_format import RowFormat
 from headrace.formats.unreadable import Unread, UnreadableRecordError
+from headrace.sources.author_checks import opened
 from headrace.sources.item import NativeItem
-from headrace.sources.misuse import opened
 
 
 class Extractor(Protocol):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Generic
 
 from headrace.connect.errors import TaskFailedError
+from headrace.sources.author_checks import key_of, listed_items
 from headrace.sources.item import NativeItem
 from headrace.sources.keys import K
-from headrace.sources.misuse import key_of, listed_items
 from headrace.sources.source import NativeSource
 
 

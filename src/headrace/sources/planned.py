@@ -20,6 +20,8 @@ from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.sources.acknowledging import Acknowledging
+from headrace.sources.author_checks import length_of, made_source, version_of
+from headrace.sources.change_policy import ChangePolicy, is_changed
 from headrace.sources.config import start_key
 from headrace.sources.connector import (
     check_native,
@@ -31,9 +33,7 @@ from headrace.sources.connector import (
 from headrace.sources.item import NativeItem, NotAStreamError
 from headrace.sources.keys import KeyCodec
 from headrace.sources.listing import Lister
-from headrace.sources.misuse import length_of, made_source, version_of
 from headrace.sources.offset_entry import DONE, QUARANTINED, VERSION, is_closed
-from headrace.sources.overwritten import Overwritten, is_changed
 from headrace.sources.quarantine import quarantine_told, sent_nothing
 from headrace.sources.sharing import Piece, shared
 from headrace.sources.source import NativeSource
@@ -83,7 +83,7 @@ class PlannedNativeConnector(PlannedConnector):
         self._codec = _codec_of(self._source)
         first = self._settings.native_start_key
         self._first = None if first is None else start_key(first, self._codec, self._source.name)
-        self._overwritten = Overwritten(self._settings.changed)
+        self._overwritten = ChangePolicy(self._settings.changed)
         self._lister = Lister(self._source)
         self._acknowledging = Acknowledging(self._source)
         self._acknowledged = set[SourcePartition]()

@@ -16,7 +16,6 @@ from headrace.connect.record import BadRecord
 from headrace.connect.task import Split
 from headrace.formats.damage import DamagedObjectError
 from headrace.sources.backoff import Backoff
-from headrace.sources.choosing import Chooser, ScanRules
 from headrace.sources.destination import Destination, no_topic
 from headrace.sources.extractor import Extractor
 from headrace.sources.item import NativeItem
@@ -26,6 +25,7 @@ from headrace.sources.listing import Lister
 from headrace.sources.lookback import Lookback
 from headrace.sources.source import NativeSource
 from headrace.sources.unfinished import Unfinished
+from headrace.sources.work_planner import ScanRules, WorkPlanner
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Scanner(Generic[K]):
         self._wait = wait
         self._backoff = Backoff()
         self._lister = Lister(source)
-        self.chooser = Chooser(
+        self.chooser = WorkPlanner(
             source, rules, offsets=offsets, lookback=lookback, unfinished=unfinished
         )
 

@@ -15,20 +15,20 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split
 from headrace.formats.by_name import FormatOptions
-from headrace.sources.beginning import first_key, rules_of, unfinished_of
+from headrace.sources.author_checks import found_item, made_source
+from headrace.sources.completion_tracker import CompletionTracker
 from headrace.sources.config import SourceConfig
-from headrace.sources.endings import Endings
 from headrace.sources.evolving import EvolvingRecord, evolved, evolved_batch
 from headrace.sources.extractor import Extractor, extractor_named
 from headrace.sources.item import Context, NativeItem
 from headrace.sources.json_numbers import Numbers
 from headrace.sources.lookback import Lookback
 from headrace.sources.marks import TaskMark
-from headrace.sources.misuse import found_item, made_source
 from headrace.sources.offset_entry import KEPT, is_closed
 from headrace.sources.pump import Bounds, Pump
 from headrace.sources.scanning import BrokenOff, Ended, Finished, Idle, Read, Scanned, Scanner
 from headrace.sources.source import NativeSource
+from headrace.sources.task_setup import first_key, rules_of, unfinished_of
 
 KEY = "key"
 """Under which a planned split's details hold the text of a native key."""
@@ -86,7 +86,7 @@ class NativeSourceTask(SourceTask):
     @final
     def start(self, config: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
-        self._endings = Endings()
+        self._endings = CompletionTracker()
         self._confirming = dict[SourcePartition, SourceOffset]()
         self._ending = threading.Event()
         self._splits = self.context.splits

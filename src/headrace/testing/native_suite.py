@@ -22,8 +22,8 @@ from headrace.sources import (
     NotAStreamError,
     OffsetEntry,
 )
+from headrace.sources.author_checks import opened
 from headrace.sources.listing import Lister
-from headrace.sources.misuse import opened
 from headrace.sources.offset_entry import KEPT, entry_data
 from headrace.testing.format_suite import Found, records_of
 

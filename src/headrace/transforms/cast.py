@@ -21,7 +21,7 @@ from headrace.transforms.fields import (
     field_readers,
     plain_value,
 )
-from headrace.transforms.operand import Operand, is_absent, is_all_null, where_present
+from headrace.transforms.record_part import RecordPart, is_absent, is_all_null, where_present
 from headrace.transforms.struct_plan import (
     Plans,
     StructChange,
@@ -37,7 +37,7 @@ _TIMES = {(each.type, each.name) for each in (DATE, TIME, TIMESTAMP)}
 class WholeCast:
     """Casts an *operand* to *target*; null stays as it is, with its schema."""
 
-    operand: Operand
+    operand: RecordPart
     target: SchemaType
 
     def apply(self, record: SourceRecord) -> SourceRecord:
@@ -102,7 +102,7 @@ class Cast:
 
     config_class = CastConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:

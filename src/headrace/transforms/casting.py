@@ -27,7 +27,7 @@ from headrace.java.numbers import (
     parsed_int,
     truncated,
 )
-from headrace.transforms.operand import PAIR, java_class, parts_of
+from headrace.transforms.record_part import PAIR, java_class, parts_of
 
 DAY_MS: Final = 86_400_000
 _EPOCH = dt.date(1970, 1, 1)

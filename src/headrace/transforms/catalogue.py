@@ -9,11 +9,11 @@ from typing import Any, Final
 from headrace.connect.config import Config
 from headrace.connect.errors import ConfigError
 from headrace.connect.transforming import Predicate, Transform
-from headrace.transforms.operand import KEY, VALUE, Operand
+from headrace.transforms.record_part import KEY, VALUE, RecordPart
 
 _PACKAGE = "org.apache.kafka.connect.transforms"
 _PLACE = "headrace.transforms"
-_SIDES: Mapping[str, Operand] = {"Key": KEY, "Value": VALUE}
+_SIDES: Mapping[str, RecordPart] = {"Key": KEY, "Value": VALUE}
 
 _OF_OPERANDS: Mapping[str, str] = {
     "Cast": f"{_PLACE}.cast:Cast",

@@ -11,9 +11,15 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema, SchemaType
-from headrace.transforms.fields import NULLS_DOC, FieldReader, FieldWay, field_readers, parsed_path
-from headrace.transforms.operand import (
-    Operand,
+from headrace.transforms.fields import (
+    NULLS_DOC,
+    FieldAccessor,
+    FieldReader,
+    field_readers,
+    parsed_path,
+)
+from headrace.transforms.record_part import (
+    RecordPart,
     is_absent,
     is_all_null,
     required_map,
@@ -54,7 +60,7 @@ class ExtractField:
 
     config_class = ExtractFieldConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
@@ -103,7 +109,7 @@ class ExtractField:
             last = len(readers) + 1 == len(self._names)
             readers.append(self._reader(schema, name, defaults=last and self._defaults))
             schema = readers[-1].schema
-        return _Plan(schema, FieldWay(readers))
+        return _Plan(schema, FieldAccessor(readers))
 
     def _reader(self, schema: Schema, name: str, *, defaults: bool) -> FieldReader:
         for reader in field_readers(schema, defaults=defaults):
@@ -117,4 +123,4 @@ class _Plan:
     """The path to the field, and its schema."""
 
     schema: Schema
-    way: FieldWay
+    way: FieldAccessor

@@ -115,7 +115,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldWay:
+class FieldAccessor:
     """Reads a field in nested structs, by one reader for each level; null where one of them is null. Pure."""
 
     readers: Sequence[FieldReader]

@@ -13,8 +13,8 @@ from headrace.connect.config import Config, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType
-from headrace.transforms.fields import FieldReader, FieldWay, field_readers
-from headrace.transforms.operand import Operand, java_class, required_name
+from headrace.transforms.fields import FieldAccessor, FieldReader, field_readers
+from headrace.transforms.record_part import RecordPart, java_class, required_name
 from headrace.transforms.struct_plan import (
     Plans,
     StructChange,
@@ -39,7 +39,7 @@ class Flatten:
 
     config_class = FlattenConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
@@ -83,7 +83,7 @@ class Flatten:
         # A null struct has no fields to flatten: they are null, or a default of the struct supplies theirs.
         return dataclasses.replace(plan, leaves_nulls=True)
 
-    def _leaves(self, schema: Schema, above: _Above) -> Iterator[tuple[Field, FieldWay]]:
+    def _leaves(self, schema: Schema, above: _Above) -> Iterator[tuple[Field, FieldAccessor]]:
         for reader in field_readers(schema, defaults=True):
             name = self._joined(above.prefix, reader.name)
             optional = above.optional or reader.schema.optional
@@ -100,7 +100,7 @@ class Flatten:
                 )
             else:
                 flat = dataclasses.replace(reader.schema, optional=optional, default=default)
-                yield Field(name, flat), FieldWay((*above.way, reader))
+                yield Field(name, flat), FieldAccessor((*above.way, reader))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

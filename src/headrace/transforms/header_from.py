@@ -15,7 +15,7 @@ from headrace.connect.json_document import JSON_NULL
 from headrace.connect.record import Header, SourceRecord
 from headrace.connect.schema import Schema, SchemaType
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
-from headrace.transforms.operand import Operand, required_map, required_struct, with_headers
+from headrace.transforms.record_part import RecordPart, required_map, required_struct, with_headers
 from headrace.transforms.struct_plan import Plans, StructPlan, is_short, struct_like, struct_plan
 
 
@@ -60,7 +60,7 @@ class HeaderFrom:
 
     config_class = HeaderFromConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:

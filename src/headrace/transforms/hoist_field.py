@@ -10,7 +10,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
-from headrace.transforms.operand import Operand, is_absent
+from headrace.transforms.record_part import RecordPart, is_absent
 from headrace.transforms.struct_plan import fitting
 
 
@@ -26,7 +26,7 @@ class HoistField:
 
     config_class = HoistFieldConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:

@@ -15,8 +15,8 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import INT32, STRING, TIMESTAMP, Field, Schema, SchemaType, arrow_type
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
-from headrace.transforms.operand import (
-    Operand,
+from headrace.transforms.record_part import (
+    RecordPart,
     is_absent,
     is_all_null,
     required_map,
@@ -89,7 +89,7 @@ class InsertField:
 
     config_class = InsertFieldConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from headrace.connect.config import Config, setting
 from headrace.connect.header_columns import HeaderColumn
 from headrace.connect.record import Header, SourceRecord
 from headrace.transforms.inferred_value import inferred
-from headrace.transforms.operand import with_headers
+from headrace.transforms.record_part import with_headers
 
 
 def _literal_problem(text: str) -> str | None:

@@ -19,7 +19,7 @@ from headrace.connect.schema import Schema, SchemaType
 from headrace.java.numbers import decimal_float, decimal_int, parsed_decimal
 from headrace.transforms.casting import FLOAT_BITS, INT_BITS
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers, plain_value
-from headrace.transforms.operand import Operand, is_all_null, java_class, list_problems
+from headrace.transforms.record_part import RecordPart, is_all_null, java_class, list_problems
 from headrace.transforms.struct_plan import Member, Plans, StructChange, StructPlan, struct_plan
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -114,7 +114,7 @@ class MaskField:
 
     config_class = MaskFieldConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema
 from headrace.transforms.fields import NULLS_DOC, field_readers
-from headrace.transforms.operand import PAIR, Operand, list_problems, parts_of, required_name
+from headrace.transforms.record_part import PAIR, RecordPart, list_problems, parts_of, required_name
 from headrace.transforms.struct_plan import (
     Plans,
     StructChange,
@@ -50,7 +50,7 @@ class ReplaceField:
 
     config_class = ReplaceFieldConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema, SchemaType
 from headrace.transforms.fields import NULLS_DOC, field_readers
-from headrace.transforms.operand import Operand, is_absent, required_struct
+from headrace.transforms.record_part import RecordPart, is_absent, required_struct
 from headrace.transforms.struct_plan import Plans, StructPlan, struct_plan
 
 _PURPOSE = "updating schema metadata"
@@ -35,7 +35,7 @@ class SetSchemaMetadata:
 
     config_class = SetSchemaMetadataConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:

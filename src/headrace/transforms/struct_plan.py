@@ -13,8 +13,8 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
-from headrace.transforms.operand import (
-    Operand,
+from headrace.transforms.record_part import (
+    RecordPart,
     is_absent,
     is_all_null,
     required_map,
@@ -175,7 +175,7 @@ class StructChange:
     *purpose* is Kafka Connect's name of the change in its errors. Null stays as it is, unless *refuses_null*.
     """
 
-    operand: Operand
+    operand: RecordPart
     purpose: str
     plans: Plans[StructPlan]
     of_map: Callable[[Mapping[Any, Any]], Mapping[Any, Any]]

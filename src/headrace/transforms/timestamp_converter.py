@@ -21,8 +21,8 @@ from headrace.java.date_format import pattern_problem, tokens
 from headrace.java.date_parsing import DateReader
 from headrace.java.gregorian_calendar import DAY_MILLIS
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
-from headrace.transforms.operand import (
-    Operand,
+from headrace.transforms.record_part import (
+    RecordPart,
     is_absent,
     is_all_null,
     required_map,
@@ -149,7 +149,7 @@ class TimestampConverter:
 
     config_class = TimestampConverterConfig
 
-    def __init__(self, operand: Operand) -> None:
+    def __init__(self, operand: RecordPart) -> None:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from headrace.connect.config import Config, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.java.date_format import formatted, pattern_problem, tokens, unchanging_millis
-from headrace.transforms.operand import runs
+from headrace.transforms.record_part import runs
 
 
 class TimestampRouterConfig(Config):

@@ -18,7 +18,7 @@ from headrace.connect.schema import DATE, INT64, STRING, TIME, TIMESTAMP, Schema
 from headrace.java.date_format import Token, formatted, text_of, unit_millis
 from headrace.java.date_parsing import DateReader
 from headrace.java.gregorian_calendar import DAY_MILLIS
-from headrace.transforms.operand import java_class
+from headrace.transforms.record_part import java_class
 
 
 class TimeForm(StrEnum):

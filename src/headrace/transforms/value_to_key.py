@@ -11,7 +11,7 @@ from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType
 from headrace.transforms.fields import NULLS_DOC, field_readers
-from headrace.transforms.operand import list_problems, required_map, required_struct
+from headrace.transforms.record_part import list_problems, required_map, required_struct
 from headrace.transforms.struct_plan import Plans, StructPlan, struct_plan
 
 _PURPOSE = "copying fields from value to key"

@@ -76,7 +76,7 @@ class FilesPlace(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StorePlace(FilesPlace):
+class StoreFileOpener(FilesPlace):
     """One that *store* shows; *written* makes its objects and *tags_of* knows their tags, where it has some."""
 
     store: Store

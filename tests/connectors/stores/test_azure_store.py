@@ -15,7 +15,7 @@ import pytest
 
 from connectors.stores.after_commit_suite import AfterCommitSuite
 from connectors.stores.emulators import azurite, serving
-from connectors.stores.files_place import StorePlace
+from connectors.stores.files_place import StoreFileOpener
 from connectors.stores.odd_keys import AZURE_REFUSES
 from connectors.stores.rest_moments import RestMoments
 from connectors.stores.s3_proxy import Answer as Passed
@@ -200,10 +200,10 @@ class TestAfterCommit(AfterCommitSuite):
     @pytest.fixture
     def place(
         self, *, config: AzureConfig, store: AzureStore, put: Put, owner: Owner, proxy: Proxy
-    ) -> StorePlace:
+    ) -> StoreFileOpener:
         """See the suite."""
         settings = {k: text for k, text in config.originals.items() if k != "azure.container"}
-        return StorePlace(
+        return StoreFileOpener(
             store=store, settings=settings, proxy=proxy, written=put, tags_of=owner.tags
         )
 

@@ -11,7 +11,7 @@ from connectors.stores.after_commit_suite import DELETE, AfterCommitSuite, setti
 from connectors.stores.fake_azure import FakeAzure
 from connectors.stores.fake_google import FakeGoogle
 from connectors.stores.fake_objects import FakeStore
-from connectors.stores.files_place import FilesPlace, StorePlace
+from connectors.stores.files_place import FilesPlace, StoreFileOpener
 from connectors.stores.odd_keys import AZURE_REFUSES, GOOGLE_REFUSES
 from connectors.stores.s3_proxy import running
 from headrace.stores.azure.config import AzureConfig
@@ -90,7 +90,7 @@ class Fakes:
         self, store: Store, settings: dict[str, str], fake: FakeStore, tags_of: TagsOf | None
     ) -> FilesPlace:
         """The fake, with what the connector needs to read it."""
-        return StorePlace(
+        return StoreFileOpener(
             store=store, settings=settings, proxy=fake, written=fake.put, tags_of=tags_of
         )
 

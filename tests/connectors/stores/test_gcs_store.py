@@ -12,7 +12,7 @@ import pytest
 
 from connectors.stores.after_commit_suite import AfterCommitSuite
 from connectors.stores.emulators import fake_gcs, serving
-from connectors.stores.files_place import StorePlace
+from connectors.stores.files_place import StoreFileOpener
 from connectors.stores.odd_keys import GOOGLE_REFUSES
 from connectors.stores.rest_moments import RestMoments
 from connectors.stores.s3_proxy import Answer, Fault, Proxy, running
@@ -131,10 +131,10 @@ class TestAfterCommit(AfterCommitSuite):
     """A bucket of which the connector reads, in the suite of all stores."""
 
     @pytest.fixture
-    def place(self, config: GcsConfig, store: GcsStore, put: Put, proxy: Proxy) -> StorePlace:
+    def place(self, config: GcsConfig, store: GcsStore, put: Put, proxy: Proxy) -> StoreFileOpener:
         """See the suite."""
         settings = {k: text for k, text in config.originals.items() if k != "gcs.bucket"}
-        return StorePlace(store=store, settings=settings, proxy=proxy, written=put)
+        return StoreFileOpener(store=store, settings=settings, proxy=proxy, written=put)
 
 
 class TestBadMoments(RestMoments):

@@ -54,7 +54,7 @@ class SplitBatches:
             "recordCount": pa.array(chunk.counts),
             "anchor": pa.array(chunk.anchors),
             "skip": pa.array(chunk.skips),
-            **opened.proofs(chunk.anchors),
+            **opened.fingerprints(chunk.anchors),
         }
         read = opened.reader.value_schema
         if done is None:

@@ -9,8 +9,8 @@ from typing import Final
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.details import SplitDetails
+from headrace.connectors.files.prefix_fingerprint import CHECKED, CHECKSUM, DIGEST
 from headrace.connectors.files.progress import Progress, number
-from headrace.connectors.files.proof import CHECKED, CHECKSUM, DIGEST
 from headrace.connectors.files.rereading import file_again
 from headrace.connectors.files.seen import ObjectSeen
 from headrace.sources.sharing import Piece

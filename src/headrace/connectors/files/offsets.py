@@ -8,6 +8,7 @@ from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.connectors.files.local.identity import is_version
+from headrace.connectors.files.prefix_fingerprint import CHECKED, CHECKSUM, DIGEST
 from headrace.connectors.files.progress import (
     CLEANUP,
     FILENAME,
@@ -17,7 +18,6 @@ from headrace.connectors.files.progress import (
     PENDING,
     number,
 )
-from headrace.connectors.files.proof import CHECKED, CHECKSUM, DIGEST
 from headrace.connectors.files.selecting.addresses import root_of
 from headrace.connectors.files.tracking.marks import KEY, LOCAL, MARK, MODIFIED
 from headrace.formats.avro.search import FIRST_BLOCK

@@ -13,11 +13,14 @@ from headrace.connect.task import Split
 from headrace.connectors.files.changed import put_back, replaced
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.details import SplitDetails
+from headrace.connectors.files.file_opener import FileOpener
 from headrace.connectors.files.formats import packing_of, packing_told
-from headrace.connectors.files.local.witness import Witness, open_witness
-from headrace.connectors.files.place import Place
+from headrace.connectors.files.local.fingerprinting_stream import (
+    FingerprintingStream,
+    open_fingerprinting_stream,
+)
+from headrace.connectors.files.prefix_fingerprint import CHECKED, CHECKSUM, DIGEST, fingerprint_of
 from headrace.connectors.files.progress import is_range, number, path_of
-from headrace.connectors.files.proof import CHECKED, CHECKSUM, DIGEST, proof_of
 from headrace.connectors.files.tail import behind_line_end
 from headrace.formats.blocks import Span
 from headrace.formats.chunk import Resume
@@ -36,33 +39,33 @@ _MOST_UNPACKED_AGAIN = 256 * 1024**2
 class OpenedSplit:
     """A split that is open: its *reader*, whether its file is *packed*, and what knows the bytes again.
 
-    There is no *witness* for what a version or its being finished tells apart.
+    There is no *fingerprinting* for what a version or its being finished tells apart.
     """
 
     reader: ObjectReader
     packed: bool
-    witness: Witness | None
+    fingerprinting: FingerprintingStream | None
 
-    def proof(self, anchor: int) -> dict[str, int]:
+    def fingerprint(self, anchor: int) -> dict[str, int]:
         """What an offset says of the bytes before *anchor*."""
-        if self.witness is None:
+        if self.fingerprinting is None:
             return {}
-        proof = self.witness.proof_at(anchor)
-        told = {CHECKED: proof.checked, CHECKSUM: proof.checksum}
-        return told if proof.digest is None else {**told, DIGEST: proof.digest}
+        fingerprint = self.fingerprinting.fingerprint_at(anchor)
+        told = {CHECKED: fingerprint.checked, CHECKSUM: fingerprint.checksum}
+        return told if fingerprint.digest is None else {**told, DIGEST: fingerprint.digest}
 
-    def proofs(self, anchors: Int64Array) -> Mapping[str, pa.Array]:
+    def fingerprints(self, anchors: Int64Array) -> Mapping[str, pa.Array]:
         """What offsets say of the bytes before each of *anchors*, as columns."""
-        return {} if self.witness is None else self.witness.columns(anchors)
+        return {} if self.fingerprinting is None else self.fingerprinting.columns(anchors)
 
 
 class SplitOpening:
-    """Opens the file at *split*'s path, which is of *form*, in *place*. Used once."""
+    """Opens the file at *split*'s path, which is of *form*, by *opener*. Used once."""
 
-    def __init__(self, split: Split, config: FilesConfig, place: Place, form: Format) -> None:
+    def __init__(self, split: Split, config: FilesConfig, opener: FileOpener, form: Format) -> None:
         self._split = split
         self._config = config
-        self._place = place
+        self._opener = opener
         self._format = form
         self._details = SplitDetails.of(split.details)
         self._path = path_of(split.partition)
@@ -70,29 +73,29 @@ class SplitOpening:
     def open(self) -> OpenedSplit | None:
         """What reads it; ``None`` when it is not the one that was planned.
 
-        Raises what :class:`~headrace.connectors.files.place.Place` and the format do,
+        Raises what :class:`~headrace.connectors.files.file_opener.FileOpener` and the format do,
         :class:`~headrace.connect.errors.RecordError` when what is before the place cannot be unpacked, and
         :class:`~headrace.connect.errors.TaskFailedError` for a packed file that was replaced, with ``fail``.
         """
         told = packing_told(self._path, self._config)
-        opened = self._place.open(self._path, self._details, with_head=told is None)
+        opened = self._opener.open(self._path, self._details, with_head=told is None)
         if opened is None:
             return None
         packing = packing_of(self._path, opened.head, self._config)
         resume = self._resume()
         if self._details.tailed:
             resume = behind_line_end(opened.raw, resume, self._path)
-        witness: Witness | None = None
+        fingerprinting: FingerprintingStream | None = None
         # What is in a store is known by its version, and so is a file that is only read when it is finished.
         if isinstance(opened.raw, FileIO) and not self._format.sealed:
-            witness = self._witnessed(opened.raw, packing, resume)
-            if witness is None:
+            fingerprinting = self._fingerprinted(opened.raw, packing, resume)
+            if fingerprinting is None:
                 opened.raw.close()
                 return self._left_to_the_plan(packing)
         return OpenedSplit(
-            reader=self._reader(opened.raw, packing, witness, resume),
+            reader=self._reader(opened.raw, packing, fingerprinting, resume),
             packed=packing is not Compression.NONE,
-            witness=witness,
+            fingerprinting=fingerprinting,
         )
 
     def packing_damage(self, check: Callable[[], None]) -> PackingDamage | None:
@@ -103,7 +106,7 @@ class SplitOpening:
         """
         if self._details.size > _MOST_UNPACKED_AGAIN:
             return None
-        opened = self._place.open(self._path, self._details, with_head=True)
+        opened = self._opener.open(self._path, self._details, with_head=True)
         if opened is None:
             return None
         try:
@@ -113,11 +116,15 @@ class SplitOpening:
             opened.raw.close()
 
     def _reader(
-        self, raw: Readable, packing: Compression, witness: Witness | None, resume: Resume
+        self,
+        raw: Readable,
+        packing: Compression,
+        fingerprinting: FingerprintingStream | None,
+        resume: Resume,
     ) -> ObjectReader:
         config = self._config
         return self._format.reader(
-            ObjectInput(native_key=self._path, raw=raw, compression=packing, stream=witness),
+            ObjectInput(native_key=self._path, raw=raw, compression=packing, stream=fingerprinting),
             span=self._span(resume),
             resume=resume,
             limits=ReadLimits(
@@ -129,15 +136,17 @@ class SplitOpening:
             constants=self._split.offset or {},
         )
 
-    def _witnessed(self, raw: FileIO, packing: Compression, resume: Resume) -> Witness | None:
+    def _fingerprinted(
+        self, raw: FileIO, packing: Compression, resume: Resume
+    ) -> FingerprintingStream | None:
         """The bytes to read, or ``None`` when the file does not begin with what was sent of it."""
         config = self._config
         try:
-            return open_witness(
+            return open_fingerprinting_stream(
                 raw,
                 packing,
                 self._first_byte(resume),
-                proof=proof_of(self._split.offset),
+                fingerprint=fingerprint_of(self._split.offset),
                 # What is read ahead, and the rows before that.
                 keep=2 * (config.max_line_bytes + 2 * config.batch_max_bytes)
                 + config.looks_ahead_bytes,

@@ -162,8 +162,8 @@ def _of_tail(candidate: Candidate, progress: Progress, rules: Rules) -> Decision
 def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | None:
     """Why the file is not the one that was read, or ``None``.
 
-    What proofs say counts, and not what lies behind them: a bad record may have been put right. Without
-    proofs, and for a file that was read to its end and is not followed, inode, first bytes and size have to
+    What fingerprints say counts, and not what lies behind them: a bad record may have been put right. Without
+    fingerprints, and for a file that was read to its end and is not followed, inode, first bytes and size have to
     do. An object that cannot grow is what its version says. Where the anchors of ranges are no bytes, nothing says what a longer
     file has in them.
     """

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from headrace.connect.partition import OffsetValue, Paired, SourceOffset, SourcePartition, of_names
-from headrace.connectors.files.proof import CHECKED, Proof, digest_of, proof_of
+from headrace.connectors.files.prefix_fingerprint import (
+    CHECKED,
+    PrefixFingerprint,
+    digest_of,
+    fingerprint_of,
+)
 from headrace.sources.offset_entry import QUARANTINED, is_closed
 
 FILENAME = "filename"
@@ -115,19 +120,23 @@ class Progress(NamedTuple):
         return max((number(each, "anchor") for each in self._offsets()), default=0)
 
     @property
-    def proofs(self) -> list[Proof]:
+    def fingerprints(self) -> list[PrefixFingerprint]:
         """What the offsets say of the bytes before them."""
-        return [proof for each in self._offsets() if (proof := proof_of(each)) is not None]
+        return [
+            fingerprint
+            for each in self._offsets()
+            if (fingerprint := fingerprint_of(each)) is not None
+        ]
 
     @property
     def proven(self) -> bool:
-        """Whether all offsets have a proof; those from earlier versions and from people have none."""
-        return len(self.proofs) == len(self._offsets())
+        """Whether all offsets have a fingerprint; those from earlier versions and from people have none."""
+        return len(self.fingerprints) == len(self._offsets())
 
     def whole_digest(self, *, packed: bool) -> int | None:
         """The checksum of all bytes of a file that was read to its end, or ``None`` where no one knows that.
 
-        Of one that is not *packed* it is known up to where the proof reaches.
+        Of one that is not *packed* it is known up to where the fingerprint reaches.
         """
         if not self.done or self.entry is None:
             return None

@@ -13,11 +13,11 @@ from headrace.connectors.files.batches import SplitBatches
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.counts import check_counted
 from headrace.connectors.files.details import SplitDetails
+from headrace.connectors.files.file_opener import FileOpener
 from headrace.connectors.files.formats import format_of
 from headrace.connectors.files.opening import OpenedSplit, SplitOpening
-from headrace.connectors.files.place import Place
+from headrace.connectors.files.prefix_fingerprint import DIGEST
 from headrace.connectors.files.progress import OBJECT_KEY, is_range, number, path_of
-from headrace.connectors.files.proof import DIGEST
 from headrace.connectors.files.records.last import LastRecord
 from headrace.formats.damage import DamagedObjectError
 from headrace.formats.streams import PackingDamage
@@ -28,21 +28,21 @@ _LOG = logging.getLogger(__name__)
 
 
 class SplitReader:
-    """Reads one split of *place* from its offset to the end that was planned.
+    """Reads one split that *opener* opens from its offset to the end that was planned.
 
     *stopping* is asked while more is read than the next records.
     """
 
     def __init__(
-        self, split: Split, config: FilesConfig, place: Place, *, stopping: Callable[[], bool]
+        self, split: Split, config: FilesConfig, opener: FileOpener, *, stopping: Callable[[], bool]
     ) -> None:
         self._split = split
-        self._place = place
+        self._opener = opener
         self._stopping = stopping
         self._details = SplitDetails.of(split.details)
         self._path = path_of(split.partition)
         self._format = format_of(self._path, config)
-        self._opening = SplitOpening(split, config, place, self._format)
+        self._opening = SplitOpening(split, config, opener, self._format)
         self._batches = SplitBatches(split, config, self._format)
         self._last = LastRecord(self._batches.saying_last) if config.tells_last else None
         self._open_split: OpenedSplit | None = None
@@ -74,7 +74,7 @@ class SplitReader:
         except RecordError as error:
             raise DamagedObjectError(error) from error
         except OSError as error:
-            raise self._place.failure(self._path, error) from error
+            raise self._opener.failure(self._path, error) from error
         return self._open_split is not None
 
     def next_batches(self) -> list[SourceBatch] | None:
@@ -103,7 +103,7 @@ class SplitReader:
             self._check_packing(damage, position=None)
             raise
         except OSError as error:
-            raise self._place.failure(self._path, error) from error
+            raise self._opener.failure(self._path, error) from error
         if chunk is None:
             return None
         done = self._done() if chunk.last and self._is_at_end() else None
@@ -121,7 +121,7 @@ class SplitReader:
             **self._batches.constants(opened.reader.constants()),
             "anchor": place.anchor,
             "recordCount": place.record_count,
-            **opened.proof(place.anchor),
+            **opened.fingerprint(place.anchor),
         }
         return {**constants, **self._done()} if self._whole(place.anchor) else constants
 
@@ -175,7 +175,7 @@ class SplitReader:
         except (ObjectChangedError, ObjectGoneError):
             return None
         except OSError as error:
-            raise self._place.failure(self._path, error) from error
+            raise self._opener.failure(self._path, error) from error
 
     def _check_stopping(self) -> None:
         # What the record is about is left to the next one who reads it.
@@ -192,21 +192,21 @@ class SplitReader:
             "recordCount": behind.record_count,
             "anchor": behind.anchor,
             "skip": behind.skip,
-            **self._opened().proof(behind.anchor),
+            **self._opened().fingerprint(behind.anchor),
         }
         return error.with_offset(
             self._split.partition, offset, topic=self.topic, version=self._details.version
         )
 
     def _done(self) -> dict[str, OffsetValue]:
-        """What the last offset says besides, of all bytes of the file where its proofs do not."""
+        """What the last offset says besides, of all bytes of the file where its fingerprints do not."""
         done = self._batches.done()
         if is_range(self._split.partition) or not (self.packed or self._format.sealed):
             return done
         try:
-            digest = self._place.digest(self._path, self._details)
+            digest = self._opener.digest(self._path, self._details)
         except OSError as error:
-            raise self._place.failure(self._path, error) from error
+            raise self._opener.failure(self._path, error) from error
         return done if digest is None else {**done, DIGEST: digest}
 
     def _opened(self) -> OpenedSplit:
@@ -225,7 +225,7 @@ class SplitReader:
         if is_range(self._split.partition):
             reached = self._format.sealed or position >= (details.stop or 0)
             at_end = reached or (details.tail and at_file_end)
-            return at_end and self._place.is_as_planned(self._path, details, grown=True)
+            return at_end and self._opener.is_as_planned(self._path, details, grown=True)
         if not details.settled or not details.tail or not at_file_end:
             return False
-        return self._place.is_as_planned(self._path, details, grown=False)
+        return self._opener.is_as_planned(self._path, details, grown=False)

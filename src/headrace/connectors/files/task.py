@@ -13,13 +13,13 @@ from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.partition import SourceOffset
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.local.place import LocalPlace
-from headrace.connectors.files.place import Place
+from headrace.connectors.files.file_opener import FileOpener
+from headrace.connectors.files.local.file_opener import LocalFileOpener
 from headrace.connectors.files.quarantine import quarantine
 from headrace.connectors.files.reading import SplitReader
-from headrace.connectors.files.stored.place import StorePlace
+from headrace.connectors.files.stored.file_opener import StoreFileOpener
 from headrace.formats.damage import DamagedObjectError
-from headrace.sources.endings import Endings
+from headrace.sources.completion_tracker import CompletionTracker
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class FilesTask(SourceTask):
         self._config = self.files_config.parse(config)
         self._waiting = deque[Split](self.context.splits)
         self._reader: SplitReader | None = None
-        self._endings = Endings()
-        self._place: Place | None = None
+        self._endings = CompletionTracker()
+        self._opener: FileOpener | None = None
 
     def poll(self) -> list[SourceBatch] | None:
         """The next records of the share; ``None`` when it is finished."""
@@ -66,8 +66,8 @@ class FilesTask(SourceTask):
             self._close()
 
     def _open(self, split: Split) -> SplitReader | None:
-        place = self._place or self._opened_place()
-        reader = SplitReader(split, self._config, place, stopping=self.context.stopping)
+        opener = self._opener or self._made_opener()
+        reader = SplitReader(split, self._config, opener, stopping=self.context.stopping)
         self._reader = reader
         if reader.open():
             return reader
@@ -75,13 +75,13 @@ class FilesTask(SourceTask):
         _LOG.warning("%s changed since it was planned; the next plan decides.", split.partition)
         return None
 
-    def _opened_place(self) -> Place:
+    def _made_opener(self) -> FileOpener:
         root = self._config.root
         if root is None:
-            self._place = LocalPlace()
+            self._opener = LocalFileOpener()
         else:
-            self._place = StorePlace(root, self._config.open_store(root))
-        return self._place
+            self._opener = StoreFileOpener(root, self._config.open_store(root))
+        return self._opener
 
     def _next(self) -> list[SourceBatch] | None:
         try:

@@ -14,7 +14,7 @@ from headrace.formats.avro.container import BlockHead
 from headrace.formats.avro.datums import PIECE, DatumReader
 from headrace.formats.avro.leaves import Values
 from headrace.formats.avro.scan import UNUSUAL, FieldPlaces, KeptPlaces, Scan
-from headrace.formats.avro.taken import Built, Scanned, Standings, Taken
+from headrace.formats.avro.taken import Built, RecordPositions, Scanned, Taken
 from headrace.formats.chunk import numbered
 from headrace.formats.unpacking import BROKEN
 
@@ -160,12 +160,12 @@ class AvroBlock:
         """What errors call the next record."""
         return name_of(self.head.position, self._done + 1)
 
-    def _passed(self, count: int) -> Standings:
+    def _passed(self, count: int) -> RecordPositions:
         """Where the next *count* records stand, which are taken; behind a block's last one is the next block."""
         numbers = numbered(self._done + 1, count)
         last = numbers == self.head.count
         self._done += count
-        return Standings(
+        return RecordPositions(
             starts=np.full(count, self.head.position, np.int64),
             numbers=numbers,
             anchors=np.where(last, self.end, self.head.position),

@@ -11,8 +11,8 @@ from headrace.connect.partition import OffsetValue
 from headrace.formats.avro.container import BlockSource, read_header
 from headrace.formats.avro.lost import LostRecordsError
 from headrace.formats.avro.reader import AvroReader
+from headrace.formats.avro.reader_schema import ReaderSchema, reader_schema_of
 from headrace.formats.avro.search import FIRST_BLOCK, BlockSearch
-from headrace.formats.avro.shape import AvroShape, shape_of
 from headrace.formats.blocks import Span
 from headrace.formats.chunk import Resume
 from headrace.formats.damage import DamagedObjectError
@@ -75,7 +75,7 @@ class AvroFormat:
     ) -> AvroReader:
         stream = ExactBytes(open_stream(source.raw, source.compression, 0), limit=span.limit)
         header = read_header(stream)
-        shape = shape_of(header)
+        shape = reader_schema_of(header)
         search = BlockSearch(source.raw, header, most_bytes=self.block_bytes)
         told = {key: constants[key] for key in (FIRST_BLOCK,) if key in constants}
         if span.seek_row:
@@ -105,7 +105,7 @@ class AvroFormat:
         )
 
 
-def _reads(blocks: BlockSource, shape: AvroShape, limits: ReadLimits) -> bool:
+def _reads(blocks: BlockSource, shape: ReaderSchema, limits: ReadLimits) -> bool:
     """Whether the next of *blocks* is sound; a record of it that fits no Connect type does not count."""
     reader = AvroReader(
         blocks,

@@ -17,9 +17,9 @@ from headrace.formats.avro.container import BlockHead, BlockSource
 from headrace.formats.avro.datums import PIECE, DatumReader
 from headrace.formats.avro.leaves import UNFIT
 from headrace.formats.avro.lost import LostRecords, LostRecordsError
+from headrace.formats.avro.reader_schema import ReaderSchema
 from headrace.formats.avro.scan import Scan
-from headrace.formats.avro.shape import AvroShape
-from headrace.formats.avro.taken import Built, Scanned, Standings, Taken, joined
+from headrace.formats.avro.taken import Built, RecordPositions, Scanned, Taken, joined
 from headrace.formats.blocks import Span
 from headrace.formats.chunk import Chunk, Resume, numbered
 from headrace.formats.damage import DamagedObjectError
@@ -40,7 +40,7 @@ class AvroReader:
     def __init__(
         self,
         blocks: BlockSource,
-        shape: AvroShape,
+        shape: ReaderSchema,
         *,
         native_key: str,
         resume: Resume,
@@ -255,7 +255,7 @@ class AvroReader:
             values = build(taken.values[:good])
         return self._part(values, taken.standings, values.nbytes)
 
-    def _part(self, values: pa.Array, standings: Standings, size: int) -> ChunkPart:
+    def _part(self, values: pa.Array, standings: RecordPositions, size: int) -> ChunkPart:
         """The part of *values*; they count, and so does one that is refused."""
         first = self._count + 1
         self._count += len(values) + (self._refused is not None)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from headrace.formats.avro.columns import Column, NullableColumn, StructColumn
 from headrace.formats.avro.leaves import LeafColumn, spread
-from headrace.formats.avro.octets import booleans, floats, integers, pieces
+from headrace.formats.avro.primitives import booleans, floats, integers, pieces
 from headrace.formats.rows import Bytes, Int64Array
 
 UNUSUAL = (IndexError, ValueError)

@@ -17,7 +17,7 @@ from headrace.formats.rows import Int64Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standings:
+class RecordPositions:
     """Where records stand in their file.
 
     Record *i* is the ``numbers[i]``-th of the block at byte ``starts[i]``, and reading goes on ``skips[i]``
@@ -32,10 +32,10 @@ class Standings:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def between(self, first: int, stop: int | None) -> Standings:
+    def between(self, first: int, stop: int | None) -> RecordPositions:
         """Those of the records from index *first* to before *stop*."""
         part = slice(first, stop)
-        return Standings(
+        return RecordPositions(
             starts=self.starts[part],
             numbers=self.numbers[part],
             anchors=self.anchors[part],
@@ -50,7 +50,7 @@ class Taken:
     values: Values
     octets: memoryview
     gone: int
-    standings: Standings
+    standings: RecordPositions
 
     def __len__(self) -> int:
         return len(self.values)
@@ -78,7 +78,7 @@ class Built:
     """Records that are a *column* already, so that each of them fits."""
 
     column: pa.Array
-    standings: Standings
+    standings: RecordPositions
 
     def __len__(self) -> int:
         return len(self.column)
@@ -95,7 +95,7 @@ class Scanned:
     scan: Scan
     places: FieldPlaces
     octets: memoryview
-    standings: Standings
+    standings: RecordPositions
 
     def __len__(self) -> int:
         return len(self.places)
@@ -141,7 +141,7 @@ def joined(parts: Sequence[Scanned]) -> Scanned:
         scan=parts[0].scan,
         places=np.concatenate(places),
         octets=memoryview(b"".join(each.octets for each in parts)),
-        standings=Standings(
+        standings=RecordPositions(
             starts=np.concatenate([each.starts for each in standings]),
             numbers=np.concatenate([each.numbers for each in standings]),
             anchors=np.concatenate([each.anchors for each in standings]),

@@ -15,8 +15,8 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import packing_of
 from headrace.connectors.files.local.file_seen import FileSeen, look_at
 from headrace.connectors.files.local.prefix_check import PrefixCheck
+from headrace.connectors.files.prefix_fingerprint import fingerprint_of
 from headrace.connectors.files.progress import number
-from headrace.connectors.files.proof import proof_of
 from headrace.connectors.files.selecting.addresses import Root
 from headrace.stores.errors import ObjectChangedError, ObjectGoneError
 from headrace.stores.local import LocalStore
@@ -142,9 +142,9 @@ class OnDisk:
         """Whether *entry* speaks of *file*, also when one was written over another in its place."""
         if file.size != number(entry, "size") or not file.is_still(str(entry.get("version"))):
             return False
-        proof = proof_of(entry)
+        fingerprint = fingerprint_of(entry)
         packing = packing_of(file.path, file.head, self._config)
-        return PrefixCheck().holds(file, packing, [proof] if proof is not None else [])
+        return PrefixCheck().holds(file, packing, [fingerprint] if fingerprint is not None else [])
 
 
 class Cleanup:

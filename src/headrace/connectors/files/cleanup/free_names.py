@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.connectors.files.candidate import Candidate, Decision, Rules
+from headrace.connectors.files.prefix_fingerprint import fingerprint_of
 from headrace.connectors.files.progress import GONE, PENDING, Progress, as_shown, whole
-from headrace.connectors.files.proof import proof_of
 
 SUCCESSOR: Final = (
     "It is another file than the one of this name whose records are committed; it is left as it is, and read as a "
@@ -41,11 +41,11 @@ def is_back(candidate: Candidate, progress: Progress, rules: Rules) -> bool:
 
 
 def _is_proven_whole(candidate: Candidate, progress: Progress) -> bool:
-    """Whether the proof speaks of the last byte, too; of a packed file no one knows which one that is."""
-    proof = proof_of(progress.entry)
-    if proof is None:
+    """Whether the fingerprint speaks of the last byte, too; of a packed file no one knows which one that is."""
+    fingerprint = fingerprint_of(progress.entry)
+    if fingerprint is None:
         return False
-    return proof.checked > 0 if candidate.packed else proof.checked == progress.size
+    return fingerprint.checked > 0 if candidate.packed else fingerprint.checked == progress.size
 
 
 def of_returned(candidate: Candidate, progress: Progress) -> Decision:

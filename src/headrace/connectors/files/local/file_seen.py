@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 
 from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.file_opener import HEAD_BYTES
 from headrace.connectors.files.local.identity import same_object, version_of
-from headrace.connectors.files.place import HEAD_BYTES
 
 GONE = (FileNotFoundError, NotADirectoryError)
 """How the system says that a path leads nowhere, any more or yet."""

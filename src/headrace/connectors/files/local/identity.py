@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 
-from headrace.connectors.files.place import HEAD_BYTES
+from headrace.connectors.files.file_opener import HEAD_BYTES
 
 _VERSION = re.compile(r"([0-9a-f]+)-([0-9]+)-([0-9a-f]{8})")
 

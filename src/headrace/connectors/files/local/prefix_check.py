@@ -7,14 +7,14 @@ from collections.abc import Collection, Sequence
 from io import FileIO
 
 from headrace.connect.errors import RecordError
+from headrace.connectors.files.file_opener import HEAD_BYTES
 from headrace.connectors.files.local.file_seen import GONE, FileSeen, seen, touched_ns, unreadable
-from headrace.connectors.files.local.remembered import Remembered
-from headrace.connectors.files.local.witness import WholeDigest, holds
-from headrace.connectors.files.place import HEAD_BYTES
-from headrace.connectors.files.proof import Proof
+from headrace.connectors.files.local.fingerprinting_stream import WholeDigest, holds
+from headrace.connectors.files.local.path_cache import PathCache
+from headrace.connectors.files.prefix_fingerprint import PrefixFingerprint
 from headrace.formats.streams import Compression
 
-_Asked = tuple[int, int, int, frozenset[Proof]]
+_Asked = tuple[int, int, int, frozenset[PrefixFingerprint]]
 _AskedCopy = tuple[int, int, int, int]
 # Some seconds: meanwhile the driver neither plans nor stops.
 _MOST_COMPARED = 1024**3
@@ -24,9 +24,9 @@ class PrefixCheck:
     """Looks into files at each plan; a packed one is unpacked only once while it does not change."""
 
     def __init__(self) -> None:
-        self._answers = Remembered[tuple[_Asked, bool]]()
-        self._copies = Remembered[tuple[_AskedCopy, bool]]()
-        self._begun = Remembered[tuple[_AskedCopy, WholeDigest]]()
+        self._answers = PathCache[tuple[_Asked, bool]]()
+        self._copies = PathCache[tuple[_AskedCopy, bool]]()
+        self._begun = PathCache[tuple[_AskedCopy, WholeDigest]]()
         self.begin()
 
     def begin(self) -> None:
@@ -41,19 +41,21 @@ class PrefixCheck:
         self._copies.keep(shown)
         self._begun.keep(shown)
 
-    def holds(self, file: FileSeen, packing: Compression, proofs: Collection[Proof]) -> bool:
-        """Whether *proofs* hold for *file*, and so for one that is gone again.
+    def holds(
+        self, file: FileSeen, packing: Compression, fingerprints: Collection[PrefixFingerprint]
+    ) -> bool:
+        """Whether *fingerprints* hold for *file*, and so for one that is gone again.
 
         Raises :class:`~headrace.connect.errors.TaskFailedError` when it may not be read.
         """
-        if not proofs:
+        if not fingerprints:
             return True
         if packing is Compression.NONE:
-            return _holds(file.path, packing, proofs)
-        asked = (file.size, file.inode, file.touched_ns, frozenset(proofs))
+            return _holds(file.path, packing, fingerprints)
+        asked = (file.size, file.inode, file.touched_ns, frozenset(fingerprints))
         known = self._answers.get(file.path)
         if known is None or known[0] != asked:
-            known = asked, _holds(file.path, packing, proofs)
+            known = asked, _holds(file.path, packing, fingerprints)
             self._answers[file.path] = known
         return known[1]
 
@@ -123,10 +125,10 @@ def _signs(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_ino, touched_ns(status)
 
 
-def _holds(path: str, packing: Compression, proofs: Collection[Proof]) -> bool:
+def _holds(path: str, packing: Compression, fingerprints: Collection[PrefixFingerprint]) -> bool:
     try:
         with FileIO(path) as raw:
-            return holds(raw, packing, proofs)
+            return holds(raw, packing, fingerprints)
     except GONE:
         return True
     except RecordError:

@@ -10,6 +10,7 @@ from headrace.connectors.files.candidate import Candidate, Decision
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
 from headrace.connectors.files.local.awaited import Awaited
+from headrace.connectors.files.local.complete_row_probe import CompleteRowProbe
 from headrace.connectors.files.local.file_seen import (
     FileSeen,
     look_at,
@@ -23,10 +24,9 @@ from headrace.connectors.files.local.listing import (
     VANISHED,
     list_files,
 )
+from headrace.connectors.files.local.path_cache import PathCache
 from headrace.connectors.files.local.prefix_check import PrefixCheck
 from headrace.connectors.files.local.ready import Ready, last_line_end
-from headrace.connectors.files.local.remembered import Remembered
-from headrace.connectors.files.local.row_ahead import RowAhead
 from headrace.connectors.files.local.torn import is_torn_at
 from headrace.connectors.files.local.unopenable import (
     is_escaped,
@@ -41,7 +41,7 @@ from headrace.connectors.files.selecting.markers import Markers
 from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selecting.selection import EventListener, rules_of
-from headrace.connectors.files.selecting.strays import Strays
+from headrace.connectors.files.selecting.unknown_extensions import UnknownExtensionFilter
 from headrace.connectors.files.splitting import why_whole
 from headrace.formats.line_framing import Framing
 from headrace.formats.streams import Compression
@@ -69,13 +69,13 @@ class LocalSelection:
         self._config = config
         self._clock = clock
         self._tell = tell
-        self._unchanged = Remembered[tuple[int, int, int]]()
+        self._unchanged = PathCache[tuple[int, int, int]]()
         self._prefixes = PrefixCheck()
-        self._rows = RowAhead()
+        self._rows = CompleteRowProbe()
         self._scope = Scope(config)
         self._selectors = tuple(map(local_selector, config.path))
         self._markers = Markers(config.marker, lambda path: status_of(path) is not None)
-        self._strays = Strays(config, tell)
+        self._strays = UnknownExtensionFilter(config, tell)
         self._awaited = Awaited(config, self._tell_at_first)
         self._waits_for_last = config.tells_last
         self._has_listed = False
@@ -315,7 +315,7 @@ class LocalSelection:
             closed = progress.done or in_quarantine
             if not settled or (same and (closed or self._config.changed == "fail")):
                 return True
-        return self._prefixes.holds(file, packing, progress.proofs)
+        return self._prefixes.holds(file, packing, progress.fingerprints)
 
     def _is_copy(
         self, file: FileSeen, progress: Progress, *, packed: bool, settled: bool

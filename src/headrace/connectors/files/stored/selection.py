@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.candidate import NOTHING, Candidate, Decision
 from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.file_opener import HEAD_BYTES
 from headrace.connectors.files.formats import format_of, packing_of, packing_told
 from headrace.connectors.files.measured import Measured
-from headrace.connectors.files.place import HEAD_BYTES
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.selecting.addresses import REASONS, Root, Selector, prefixes
@@ -18,7 +18,7 @@ from headrace.connectors.files.selecting.markers import Markers, Nearby
 from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selecting.selection import EventListener, rules_of
-from headrace.connectors.files.selecting.strays import Strays
+from headrace.connectors.files.selecting.unknown_extensions import UnknownExtensionFilter
 from headrace.connectors.files.splitting import why_whole
 from headrace.formats.streams import Compression
 from headrace.stores.errors import (
@@ -73,7 +73,7 @@ class StoreSelection:
         self._never_selected = {one for one, _ in self._entries}
         self._nearby = Nearby()
         self._markers = Markers(config.marker, self._is_there)
-        self._strays = Strays(config, tell)
+        self._strays = UnknownExtensionFilter(config, tell)
 
     def decisions(
         self,

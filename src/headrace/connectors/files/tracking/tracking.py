@@ -13,9 +13,9 @@ from headrace.connectors.files.rereading import FROM_BEGINNING
 from headrace.connectors.files.selecting.selection import EventListener, Selection
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
-from headrace.connectors.files.tracking.forgetting import Forgetting, ObjectTracker
 from headrace.connectors.files.tracking.marks import Mark, mark_of, mark_partition, place_of
 from headrace.connectors.files.tracking.ordering import OrderedTracker, Ordering
+from headrace.connectors.files.tracking.retention import ObjectTracker, OffsetRetention
 from headrace.connectors.files.tracking.tracked_listing import ListingTracker, TrackedListing
 
 _SETTING, _CHECK = "files.tracking", "files.late.check.ms"
@@ -52,7 +52,7 @@ class Tracking:
         self._clock = clock
         self._check_seconds = config.late_check_ms / 1000
         self._check_at = ticks() if config.late_check_ms else float("inf")
-        self._forgetting = Forgetting(config, selection, ticks=ticks, clock=clock)
+        self._forgetting = OffsetRetention(config, selection, ticks=ticks, clock=clock)
         self._ordering = (
             Ordering(config, ticks=ticks, clock=clock) if config.tracking == "ordered" else None
         )

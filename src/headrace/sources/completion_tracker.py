@@ -7,7 +7,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 
 
-class Endings:
+class CompletionTracker:
     """Final offsets that wait for the commit that covers all before them. Used by one thread."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from headrace.formats.avro.types import parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AvroShape:
+class ReaderSchema:
     """What an object's header says about all its records.
 
     *scan* is ``None`` where there is none for the schema. *least_bytes* is what a record takes at least.
@@ -31,12 +31,12 @@ class AvroShape:
         return 0 < count <= most_bytes // max(1, self.least_bytes)
 
 
-def shape_of(header: Header) -> AvroShape:
+def reader_schema_of(header: Header) -> ReaderSchema:
     """What *header* says about the records; raises ``RecordError``, without a place, when it makes no sense."""
     kind = parsed(header.schema)
     schema = connect_schema(kind)
     column = column_of(kind, schema)
-    return AvroShape(
+    return ReaderSchema(
         schema=schema,
         column=column,
         scan=scan_of(column),

@@ -7,7 +7,6 @@ from typing import Any
 
 from headrace.connect.partition import SourcePartition
 from headrace.formats.format import ReadLimits
-from headrace.sources.choosing import ScanRules
 from headrace.sources.config import RECORD_KEY, SourceConfig, start_key
 from headrace.sources.destination import Destination, destination
 from headrace.sources.distribution import owner
@@ -16,6 +15,7 @@ from headrace.sources.key_template import KeyTemplate
 from headrace.sources.marks import TASK_ID, TASKS, marked_keys, unfinished_keys
 from headrace.sources.source import NativeSource
 from headrace.sources.unfinished import Unfinished
+from headrace.sources.work_planner import ScanRules
 
 _CHUNK_BYTES = 1024 * 1024
 

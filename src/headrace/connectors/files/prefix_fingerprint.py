@@ -23,7 +23,7 @@ DIGEST = "contentDigest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Proof:
+class PrefixFingerprint:
     """The *checksum* of the edges of the bytes before byte *checked* of a file's (unpacked) text.
 
     *digest* is the checksum of all these bytes, ``None`` where no one has read them all.
@@ -34,12 +34,12 @@ class Proof:
     digest: int | None = field(default=None, compare=False)
 
 
-def proof_of(offset: SourceOffset | None) -> Proof | None:
+def fingerprint_of(offset: SourceOffset | None) -> PrefixFingerprint | None:
     """What *offset* says, or ``None`` for one that a person or an earlier version wrote."""
     checked, checksum = ((offset or {}).get(key) for key in (CHECKED, CHECKSUM))
     if not isinstance(checked, int) or not isinstance(checksum, int):
         return None
-    return Proof(checked=checked, checksum=checksum, digest=digest_of(offset))
+    return PrefixFingerprint(checked=checked, checksum=checksum, digest=digest_of(offset))
 
 
 def digest_of(offset: SourceOffset | None) -> int | None:
@@ -48,11 +48,13 @@ def digest_of(offset: SourceOffset | None) -> int | None:
     return digest if isinstance(digest, int) else None
 
 
-def proof_from(position: int, *, head: bytes, tail: bytes, digest: int | None = None) -> Proof:
-    """The proof for *position*: *head* and *tail* are the first and the last bytes before it.
+def fingerprint_from(
+    position: int, *, head: bytes, tail: bytes, digest: int | None = None
+) -> PrefixFingerprint:
+    """The fingerprint for *position*: *head* and *tail* are the first and the last bytes before it.
 
     Each is as long as there are bytes, at most ``EDGE_BYTES``; *digest* is the checksum of all of them.
     """
     # 31 and 32 bits, so that it is a positive number in a column of 64 bits.
     checksum = (zlib.crc32(head) & 0x7FFFFFFF) << 32 | zlib.crc32(tail)
-    return Proof(checked=position, checksum=checksum, digest=digest)
+    return PrefixFingerprint(checked=position, checksum=checksum, digest=digest)

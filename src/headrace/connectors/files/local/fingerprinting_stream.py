@@ -11,21 +11,21 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from headrace.connectors.files.proof import (
+from headrace.connectors.files.prefix_fingerprint import (
     CHECKED,
     CHECKSUM,
     DIGEST,
     EDGE_BYTES,
-    Proof,
-    proof_from,
+    PrefixFingerprint,
+    fingerprint_from,
 )
 from headrace.formats.rows import Int64Array
 from headrace.formats.streams import ByteStream, Compression, open_stream, skipped
 from headrace.kafka.batches.checksums import crc32c
 
-# Each proof costs some microseconds, so of many rows only some have one; rows between two of them carry the one before.
-_MOST_PROVEN = 64
-_PROOFS_OF_MANY = 4
+# Each fingerprint costs some microseconds, so of many rows only some have one; rows between two of them carry the one before.
+_MOST_FINGERPRINTED = 64
+_FINGERPRINTS_OF_MANY = 4
 _LEAST_KEPT_BYTES = 2 * 1024 * 1024
 _PIECE_BYTES = 1024 * 1024
 
@@ -69,11 +69,11 @@ class _Kept:
         self.base += count
 
 
-class Witness:
+class FingerprintingStream:
     """The bytes of *stream*, which begins at *position*; *head* and *tail* are the edges of what precedes it.
 
     It remembers what was read since the last call of :meth:`columns`, up to *keep* bytes. *digest* is the checksum
-    of all that precedes it; with ``None`` its proofs have none. Used by one thread.
+    of all that precedes it; with ``None`` its fingerprints have none. Used by one thread.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Witness:
         self._kept = _Kept(position - len(tail), tail)
         self._keep = keep
         self._digest, self._digested = digest, position
-        self._last = proof_from(position, head=head, tail=tail, digest=digest)
+        self._last = fingerprint_from(position, head=head, tail=tail, digest=digest)
 
     @property
     def position(self) -> int:
@@ -118,32 +118,34 @@ class Witness:
         count = position - self.position
         return skipped(self, count) == count
 
-    def proof_at(self, position: int) -> Proof:
-        """The proof for *position*, or the last one before it when its bytes are not remembered."""
+    def fingerprint_at(self, position: int) -> PrefixFingerprint:
+        """The fingerprint for *position*, or the last one before it when its bytes are not remembered."""
         start = max(position - EDGE_BYTES, 0)
         if start >= self._kept.base:
             tail = bytes(self._kept.between(start, position))
             digest = self._digest_at(position)
-            self._last = proof_from(position, head=self._head[:position], tail=tail, digest=digest)
+            self._last = fingerprint_from(
+                position, head=self._head[:position], tail=tail, digest=digest
+            )
         return self._last
 
     def columns(self, anchors: Int64Array) -> dict[str, pa.Array]:
-        """The fields of proofs in the offsets of rows that end at *anchors*; forgets what precedes the last.
+        """The fields of fingerprints in the offsets of rows that end at *anchors*; forgets what precedes the last.
 
-        The first and the last row have their own proof, and of many rows a few between them.
+        The first and the last row have their own fingerprint, and of many rows a few between them.
         """
         count = len(anchors)
-        step = 1 if count <= _MOST_PROVEN else -(-count // _PROOFS_OF_MANY)
+        step = 1 if count <= _MOST_FINGERPRINTED else -(-count // _FINGERPRINTS_OF_MANY)
         chosen = sorted({*range(0, count, step), count - 1})
-        proofs = [self.proof_at(int(anchors[row])) for row in chosen]
+        fingerprints = [self.fingerprint_at(int(anchors[row])) for row in chosen]
         rows = [after - row for row, after in pairwise((*chosen, count))]
         self._forget(int(anchors[-1]) - EDGE_BYTES)
         columns = {
-            CHECKED: [each.checked for each in proofs],
-            CHECKSUM: [each.checksum for each in proofs],
+            CHECKED: [each.checked for each in fingerprints],
+            CHECKSUM: [each.checksum for each in fingerprints],
         }
-        digests = [each.digest for each in proofs if each.digest is not None]
-        if len(digests) == len(proofs):
+        digests = [each.digest for each in fingerprints if each.digest is not None]
+        if len(digests) == len(fingerprints):
             columns[DIGEST] = digests
         return {
             key: pa.array(np.repeat(np.array(each, np.int64), rows))
@@ -166,44 +168,46 @@ class Witness:
             self._kept.forget(excess)
 
 
-def open_witness(
+def open_fingerprinting_stream(
     raw: FileIO,
     packing: Compression,
     position: int,
     *,
-    proof: Proof | None,
+    fingerprint: PrefixFingerprint | None,
     keep: int,
     digests: bool = False,
-) -> Witness | None:
-    """The bytes of *raw* from *position* of the unpacked text on, or ``None`` when *proof* does not hold.
+) -> FingerprintingStream | None:
+    """The bytes of *raw* from *position* of the unpacked text on, or ``None`` when *fingerprint* does not hold.
 
-    With *digests* its proofs tell all bytes of a text that is not packed, where *proof* does or there are none yet.
+    With *digests* its fingerprints tell all bytes of a text that is not packed, where *fingerprint* does or there are none yet.
     Owns *raw* when it returns a stream. Raises :class:`~headrace.connect.errors.RecordError` where packed
     bytes before *position* are damaged, and ``OSError``.
     """
     if packing is Compression.NONE:
-        if proof is not None and not holds(raw, packing, [proof]):
+        if fingerprint is not None and not holds(raw, packing, [fingerprint]):
             return None
         head, tail = _edges(raw, position)
-        digest = _digest_before(raw, position, proof) if digests else None
+        digest = _digest_before(raw, position, fingerprint) if digests else None
         stream = open_stream(raw, packing, position)
-        return Witness(stream, position=position, head=head, tail=tail, keep=keep, digest=digest)
-    witness = Witness(open_stream(raw, packing, 0), keep=keep)
-    if proof is not None and not _reaches(witness, proof):
+        return FingerprintingStream(
+            stream, position=position, head=head, tail=tail, keep=keep, digest=digest
+        )
+    fingerprinting = FingerprintingStream(open_stream(raw, packing, 0), keep=keep)
+    if fingerprint is not None and not _reaches(fingerprinting, fingerprint):
         return None
-    return witness if witness.skip_to(position) else None
+    return fingerprinting if fingerprinting.skip_to(position) else None
 
 
-def holds(raw: FileIO, packing: Compression, proofs: Iterable[Proof]) -> bool:
-    """Whether the file *raw* still begins with what all of *proofs* speak of.
+def holds(raw: FileIO, packing: Compression, fingerprints: Iterable[PrefixFingerprint]) -> bool:
+    """Whether the file *raw* still begins with what all of *fingerprints* speak of.
 
     Reads two kibibytes for each, or unpacks to the last of them. Raises
     :class:`~headrace.connect.errors.RecordError` where packed bytes before that are damaged, and ``OSError``.
     """
     if packing is Compression.NONE:
-        return all(_plain_proof(raw, each.checked) == each for each in proofs)
-    witness = Witness(open_stream(raw, packing, 0))
-    return all(_reaches(witness, each) for each in sorted(proofs))
+        return all(_plain_fingerprint(raw, each.checked) == each for each in fingerprints)
+    fingerprinting = FingerprintingStream(open_stream(raw, packing, 0))
+    return all(_reaches(fingerprinting, each) for each in sorted(fingerprints))
 
 
 class WholeDigest:
@@ -256,21 +260,24 @@ def _digest_between(raw: FileIO, start: int, stop: int, digest: int) -> int | No
     return digest
 
 
-def _digest_before(raw: FileIO, position: int, proof: Proof | None) -> int | None:
-    if proof is None:
+def _digest_before(raw: FileIO, position: int, fingerprint: PrefixFingerprint | None) -> int | None:
+    if fingerprint is None:
         return None if position else 0
-    if proof.digest is None or proof.checked > position:
+    if fingerprint.digest is None or fingerprint.checked > position:
         return None
-    return _digest_between(raw, proof.checked, position, proof.digest)
+    return _digest_between(raw, fingerprint.checked, position, fingerprint.digest)
 
 
-def _reaches(witness: Witness, proof: Proof) -> bool:
-    return witness.skip_to(proof.checked) and witness.proof_at(proof.checked) == proof
+def _reaches(fingerprinting: FingerprintingStream, fingerprint: PrefixFingerprint) -> bool:
+    return (
+        fingerprinting.skip_to(fingerprint.checked)
+        and fingerprinting.fingerprint_at(fingerprint.checked) == fingerprint
+    )
 
 
-def _plain_proof(raw: FileIO, position: int) -> Proof:
+def _plain_fingerprint(raw: FileIO, position: int) -> PrefixFingerprint:
     head, tail = _edges(raw, position)
-    return proof_from(position, head=head, tail=tail)
+    return fingerprint_from(position, head=head, tail=tail)
 
 
 def _edges(raw: FileIO, position: int) -> tuple[bytes, bytes]:

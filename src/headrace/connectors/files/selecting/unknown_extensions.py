@@ -25,7 +25,7 @@ _MAGIC: Final = frozenset("*?[")
 _MOST_TOLD: Final = 100
 
 
-class Strays:
+class UnknownExtensionFilter:
     """With ``files.format=auto``, what a listing finds beside files of known extensions. Used on one thread.
 
     What ``files.path`` names, itself or by a glob that ends with an extension, is none; nor what was begun. Where

@@ -14,11 +14,11 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import Progress, whole
 from headrace.connectors.files.selecting.named import named_on_disk
 from headrace.connectors.files.selecting.selection import Selection
+from headrace.connectors.files.tracking.absence_records import AbsenceRecords
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.folding import MOST
 from headrace.connectors.files.tracking.missing import Missing
-from headrace.connectors.files.tracking.missing_notes import MissingNotes
 from headrace.connectors.files.tracking.returned import Returned
 
 # To compare all that is known costs time, and a plan that only forgets is followed by another one at once.
@@ -30,7 +30,7 @@ _EMPTY_SECONDS: Final = 24 * 3600.0
 _NOTE_SECONDS: Final = 300.0
 
 
-class Forgetting:
+class OffsetRetention:
     """One for each start of a connector. Used by its thread; *ticks* tells seconds that only rise, *clock* those since 1970.
 
     A file must have been missing for so long because a place may only be away: a disk that is not mounted shows
@@ -51,7 +51,7 @@ class Forgetting:
         self._ticks = ticks
         self._seconds = config.forget_after_ms / 1000
         self._empty_seconds = max(self._seconds, _EMPTY_SECONDS)
-        self._notes = MissingNotes(clock, most_seconds=self._empty_seconds / 2)
+        self._notes = AbsenceRecords(clock, most_seconds=self._empty_seconds / 2)
         self._named = named_on_disk(config)
         # An emptied folder is no wonder where files are taken away when they are read.
         self._is_emptied = config.takes_away
@@ -159,7 +159,7 @@ class Forgetting:
 class ObjectTracker:
     """A :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker` that looks for what is gone."""
 
-    def __init__(self, below: BelowMark, asked: Asked, forgetting: Forgetting) -> None:
+    def __init__(self, below: BelowMark, asked: Asked, forgetting: OffsetRetention) -> None:
         self._below = below
         self._asked = asked
         self._forgetting = forgetting

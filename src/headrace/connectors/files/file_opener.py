@@ -21,7 +21,7 @@ class Opened:
     head: bytes = b""
 
 
-class Place(Protocol):
+class FileOpener(Protocol):
     """Opens what was planned. Used by one task, on its thread."""
 
     def open(self, path: str, planned: SplitDetails, *, with_head: bool) -> Opened | None:
@@ -37,7 +37,7 @@ class Place(Protocol):
         ...
 
     def digest(self, path: str, planned: SplitDetails) -> int | None:
-        """The checksum of all bytes of what is *planned*, whose proofs do not tell them: it is packed, or read as a whole.
+        """The checksum of all bytes of what is *planned*, whose fingerprints do not tell them: it is packed, or read as a whole.
 
         ``None`` where nothing is to be known by it. Reads them.
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 _Found = TypeVar("_Found")
 
 
-class Remembered(dict[str, _Found]):
+class PathCache(dict[str, _Found]):
     """By path, so that not every plan looks again. Lives as long as the connector; used on one thread."""
 
     def keep(self, shown: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from io import FileIO
 
 from headrace.connect.errors import RecordError
 from headrace.connectors.files.local.file_seen import GONE, FileSeen, unreadable
-from headrace.connectors.files.local.remembered import Remembered
+from headrace.connectors.files.local.path_cache import PathCache
 from headrace.formats.blocks import BlockReader, Span
 from headrace.formats.line_framing import Framing
 from headrace.formats.streams import PlainStream
@@ -15,11 +15,11 @@ from headrace.formats.streams import PlainStream
 _BLOCK_BYTES = 64 * 1024
 
 
-class RowAhead:
+class CompleteRowProbe:
     """Looks behind what was read; once for as long as the file does not change."""
 
     def __init__(self) -> None:
-        self._none_in = Remembered[tuple[int, int, int, int]]()
+        self._none_in = PathCache[tuple[int, int, int, int]]()
 
     def keep(self, shown: Sequence[str]) -> None:
         """Forget all files that a listing has not *shown*."""

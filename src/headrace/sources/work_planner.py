@@ -11,15 +11,15 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import OffsetReader, OffsetValue, SourceOffset, SourcePartition
 from headrace.formats.format import ReadLimits
 from headrace.sources.acknowledging import Acknowledging
+from headrace.sources.author_checks import version_of
+from headrace.sources.change_policy import ChangePolicy, Policy, is_changed
 from headrace.sources.destination import Destination
 from headrace.sources.item import Context, NativeItem
 from headrace.sources.item_reader import ItemToRead
 from headrace.sources.keys import K
 from headrace.sources.ledger import Ledger
 from headrace.sources.lookback import Lookback
-from headrace.sources.misuse import version_of
 from headrace.sources.offset_entry import DONE, QUARANTINED, VERSION, entry_data
-from headrace.sources.overwritten import Overwritten, Policy, is_changed
 from headrace.sources.quarantine import sent_nothing
 from headrace.sources.source import NativeSource
 from headrace.sources.unfinished import Unfinished
@@ -39,7 +39,7 @@ class ScanRules:
     owns: Callable[[SourcePartition, int | None], bool]
 
 
-class Chooser(Generic[K]):
+class WorkPlanner(Generic[K]):
     """Decides by the *ledger*, the committed *offsets* and what the *rules* say; used on one thread.
 
     The ledger knows what this task has begun; *lookback* is told what need not be read any more, and
@@ -59,7 +59,7 @@ class Chooser(Generic[K]):
         self._rules = rules
         self._offsets = offsets
         self._lookback = lookback
-        self._overwritten = Overwritten(rules.changed)
+        self._overwritten = ChangePolicy(rules.changed)
         self._unsent = set[SourcePartition]()
         self._unfinished = unfinished
         self.ledger = Ledger(unfinished)

@@ -23,7 +23,7 @@ from headrace.connect.schema import Schema, SchemaType
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class RecordPart:
     """The key or the value, of single records and of batches. Pure."""
 
     is_key: bool
@@ -59,8 +59,8 @@ class Operand:
         return dataclasses.replace(batch, value_schema=schema, values=column)
 
 
-KEY: Final = Operand(is_key=True)
-VALUE: Final = Operand(is_key=False)
+KEY: Final = RecordPart(is_key=True)
+VALUE: Final = RecordPart(is_key=False)
 
 
 def required_struct(schema: Schema, value: object, purpose: str) -> Mapping[str, Any]:

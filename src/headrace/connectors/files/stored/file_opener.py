@@ -6,7 +6,7 @@ from io import BufferedReader
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.connectors.files.details import SplitDetails
-from headrace.connectors.files.place import HEAD_BYTES, Opened
+from headrace.connectors.files.file_opener import HEAD_BYTES, Opened
 from headrace.connectors.files.selecting.addresses import Root
 from headrace.stores.errors import StoreUnavailableError
 from headrace.stores.later_reader import LaterReader
@@ -15,15 +15,15 @@ from headrace.stores.store import Store
 _BUFFER_BYTES = 64 * 1024
 
 
-class StorePlace:
-    """See :class:`~headrace.connectors.files.place.Place`. Every request asks for the planned version."""
+class StoreFileOpener:
+    """See :class:`~headrace.connectors.files.file_opener.FileOpener`. Every request asks for the planned version."""
 
     def __init__(self, root: Root, store: Store) -> None:
         self._root = root
         self._store = store
 
     def open(self, path: str, planned: SplitDetails, *, with_head: bool) -> Opened:
-        """See :class:`~headrace.connectors.files.place.Place`. Asks nothing of the store without the head."""
+        """See :class:`~headrace.connectors.files.file_opener.FileOpener`. Asks nothing of the store without the head."""
         key = self._root.key(path)
         if key is None:
             raise TaskFailedError(f"{path}: This is not in {self._store.name}.")
@@ -43,15 +43,15 @@ class StorePlace:
             raise
 
     def is_as_planned(self, path: str, planned: SplitDetails, *, grown: bool) -> bool:
-        """See :class:`~headrace.connectors.files.place.Place`: what was read was of that version."""
+        """See :class:`~headrace.connectors.files.file_opener.FileOpener`: what was read was of that version."""
         return True
 
     def digest(self, path: str, planned: SplitDetails) -> int | None:
-        """See :class:`~headrace.connectors.files.place.Place`: an object is known by its version."""
+        """See :class:`~headrace.connectors.files.file_opener.FileOpener`: an object is known by its version."""
         return None
 
     def failure(self, path: str, error: OSError) -> ConnectError:
-        """See :class:`~headrace.connectors.files.place.Place`."""
+        """See :class:`~headrace.connectors.files.file_opener.FileOpener`."""
         if isinstance(error, StoreUnavailableError):
             return RetriableError(f"{path}: It cannot be read now: {error}")
         return TaskFailedError(f"{path}: It cannot be read: {error}")

@@ -11,7 +11,7 @@ from headrace.connectors.files.tracking.marks import is_credible
 from headrace.connectors.files.tracking.missing import Recalled
 
 
-class MissingNotes:
+class AbsenceRecords:
     """Writes notes and reads them, by a *clock* that tells seconds since 1970. Used by one thread.
 
     Between two runs *most_seconds* count at most: the clock may have been wrong in one of them.

@@ -24,7 +24,7 @@ def is_changed(sent: OffsetValue, now: str | None) -> bool:
     return sent is not None and now is not None and sent != now
 
 
-class Overwritten:
+class ChangePolicy:
     """What the *policy* says of such objects, told in the log once for each version. Used on one thread."""
 
     def __init__(self, policy: Policy) -> None:
