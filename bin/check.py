@@ -182,21 +182,21 @@ def side_by_side(seed: str, lanes: Sequence[str]) -> list[str]:
     try:
         with ExitStack() as services, ending_together() as children:
 
-            def begin(names: Iterable[str], **how: Any) -> Iterator[Step]:  # noqa: ANN401
+            def steps(names: Iterable[str], **how: Any) -> Iterator[Step]:  # noqa: ANN401
                 for name in names:
                     tests.append(begun(children, name, [*limited, name], **how))
                     yield tests[-1]
 
-            quiet = [*begin([LIGHT], nice=NICE)]
+            quiet = [*steps([LIGHT], nice=NICE)]
             quiet += [begun(children, *each, nice=NICE) for each in STATIC.items()]
-            real = begin(())
+            real = steps(())
             try:
                 env = {BOOTSTRAP: os.environ.get(BOOTSTRAP) or own_broker(services)}
             except ConnectError as error:
                 print(f"The broker that tests share cannot be started: {error}", flush=True)
                 failed.append("broker")
             else:
-                real = begin(lanes, env=env)
+                real = steps(lanes, env=env)
             failed += ended(quiet, real)
     except BaseException:
         for each in tests:

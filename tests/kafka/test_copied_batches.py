@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
@@ -18,6 +19,7 @@ from headrace.kafka.batches.forwarding import Reason
 from headrace.kafka.batches.headers import with_records
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.sender import EncodedRecords
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster, IsolationLevel
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
@@ -188,6 +190,23 @@ def java_consumed(judge: JavaJudge, bootstrap: str, topic: str) -> list[Row]:
 def contents(rows: Sequence[Row]) -> list[Row]:
     """*rows* without their offsets."""
     return [row._replace(offset=0) for row in rows]
+
+
+def test_rows_that_were_handed_over_before_come_before_a_copy(
+    bootstrap: str, open_sender: Opening
+) -> None:
+    """Although rows may wait for others."""
+    topic, remote = made_topic(bootstrap), made_topic(bootstrap)
+    produce(Producer({"bootstrap.servers": bootstrap}), topic, range(5))
+    sender = open_sender(f"first-{remote}")
+    sender.begin()
+    sender.send(EncodedRecords(topic=remote, values=pa.array([b"first"]), partition=0))
+    for batches in fetched(bootstrap, topic, remote):
+        sender.send_batches(batches)
+    sender.commit()
+
+    values = [row.value for row in consumed(bootstrap, remote)]
+    assert [b"first", *(row.value for row in consumed(bootstrap, topic))] == values
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["transactions", "idempotent"])

@@ -98,18 +98,32 @@ def test_what_has_headers_or_is_large_is_sent_as_it_comes() -> None:
     assert may_be_gathered(large, 2)
 
 
-@given(VALUES, st.none() | st.integers(0, 20))
-def test_no_record_is_larger_than_is_said(values: list[bytes | None], key: int | None) -> None:
-    """Otherwise it would be found to be too large when it cannot be refused any more."""
-    keys = None if key is None else pa.array([bytes(key)] * len(values), pa.binary())
-    made = records(values, keys=keys)
+@given(
+    st.lists(
+        st.tuples(VALUES, st.integers(-(2**63), 2**63 - 1), st.none() | st.integers(0, 20)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_no_record_is_larger_than_was_said(
+    calls: list[tuple[list[bytes | None], int, int | None]],
+) -> None:
+    """Whatever the other calls have: otherwise it would be found to be too large when it cannot be refused any more."""
+    gathered, most = GatheredRows(), 0
+    for values, time, key in calls:
+        keys = pa.array([None if key is None else bytes(key)] * len(values), pa.binary())
+        made = records(values, keys=keys, timestamps=time)
+        gathered.add(made, now=NOW)
+        most = max(most, largest_record_bytes(made))
 
-    assert largest_sizes(columns_of(made, now=1 << 62)).max() <= largest_record_bytes(made)
+    whole, _ = gathered.joined()
+
+    assert largest_sizes(columns_of(whole, now=NOW)).max() <= most
 
 
 @pytest.mark.parametrize(
     ("partitions", "values", "calls"),
-    [(1, [bytes(1_000)], 132), (12, [bytes(60_000)] * 10, 3), (1_000, [b"v"], 2_048)],
+    [(1, [bytes(1_000)], 132), (12, [bytes(60_000)] * 10, 3), (1_000, [b"v"], 2_042)],
 )
 def test_enough_is_gathered_for_large_batches_or_a_bounded_memory(
     partitions: int, values: list[bytes | None], calls: int
@@ -133,3 +147,25 @@ def test_a_few_rows_of_many_count_as_the_memory_that_they_keep() -> None:
     assert gathered.are_enough(1_000, 4_000_000)
     gathered.add(parts[1], now=NOW)
     assert not gathered.are_enough(1_000, 4_100_000)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.nulls(200_000, pa.binary()),
+        pa.array([b""] * 200_000, pa.binary()),
+        pa.array([bytes(4_000)] * 1_000, pa.binary()),
+    ],
+    ids=["nulls", "empty", "again and again"],
+)
+def test_memory_is_bounded(values: pa.BinaryArray) -> None:
+    """Times take some, too; rows that come again are copied when they are joined; and nulls have one address for all that they have."""
+    gathered, once = GatheredRows(), replace(records([b"v"]), values=values, timestamps=1)
+    while not gathered.are_enough(1_000, 1 << 30):
+        gathered.add(once, now=NOW)
+
+    whole, _ = gathered.joined()
+
+    assert isinstance(whole.timestamps, pa.Array)
+    of_a_call = values.nbytes + 8 * len(values)
+    assert 2 * (8 << 20) + of_a_call > whole.values.nbytes + whole.timestamps.nbytes

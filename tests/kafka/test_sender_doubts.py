@@ -266,6 +266,22 @@ def test_rows_of_many_calls_share_batches_in_a_transaction() -> None:
         assert texts([777]) == brokers.labels(T1, "committed")
 
 
+def test_what_cannot_wait_comes_after_the_rows_that_do() -> None:
+    """Rows with headers, and rows whose places in Kafka are asked for."""
+    with playing(T0, batch_rows=1_000) as (brokers, opened):
+        sender = opened()
+        sender.begin()
+        sender.send(rows([1]))
+        sender.send(replace(rows([2]), headers=[[("h", b"x")]]))
+        sender.send(rows([3]))
+        (place,) = sender.send_each(rows([4]))
+        sender.send(rows([5]))
+        sender.commit()
+
+        assert texts([1, 2, 3, 4, 5]) == brokers.labels(T0, "committed")
+        assert 3 == place.offset
+
+
 def test_at_least_once_nothing_waits_for_later_rows() -> None:
     """Readers may have them at once."""
     with playing(T0, batch_rows=1_000) as (brokers, opened):

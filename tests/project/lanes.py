@@ -5,8 +5,9 @@ A lane can be divided: ``scenes:2/4`` is the second of four parts.
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -84,19 +85,20 @@ def lane_and_part(text: str) -> tuple[str, int, int]:
     return lane, part, parts
 
 
-def in_part(cases: Collection[str], part: int, parts: int) -> set[str]:
-    """Those of the *cases* of a lane's kill matrices that are played in this *part* of it.
+def of_part(tests: Mapping[str, bool], part: int, parts: int) -> set[str]:
+    """Those of a lane's *tests* that run in this *part* of it; each is said to be a case of a kill matrix, or not.
 
-    The cases of one matrix, which take about as long as each other, are dealt out.
+    Cases are dealt out, and the first part has all other tests: some need what earlier ones of their module left.
     """
-    return set(sorted(cases)[part - 1 :: parts])
+    cases = sorted(name for name, is_case in tests.items() if is_case)
+    # Neighbours are alike, and so take as long as each other.
+    random.Random(0).shuffle(cases)
+    others = [name for name, is_case in tests.items() if not is_case]
+    return {*cases[part - 1 :: parts], *(others if part == 1 else ())}
 
 
 class Lanes:
-    """A plugin: leaves out all tests but those of *lane*, if there is one; refuses a test that uses a service without a mark.
-
-    Of a lane's parts, the first has all tests but the cases of kill matrices, which are dealt out to all parts.
-    """
+    """A plugin: leaves out all tests but those of *lane*, if there is one; refuses a test that uses a service without a mark."""
 
     def __init__(self, lane: str | None) -> None:
         self._lane, self._part, self._parts = lane_and_part(lane) if lane else (None, 1, 1)
@@ -122,17 +124,14 @@ class Lanes:
         """Take the others out."""
         if self._lane is None:
             return
-        lane = [each for each in items if self._lane == _lane(each)]
-        cases = {each.nodeid for each in lane if each.get_closest_marker(SAMPLED)}
-        played = in_part(cases, self._part, self._parts)
-        kept = [
-            each
-            for each in lane
-            if each.nodeid in played or (self._part == 1 and each.nodeid not in cases)
-        ]
-        left_out = set(items).difference(kept)
-        config.hook.pytest_deselected(items=[each for each in items if each in left_out])
-        items[:] = kept
+        tests = {
+            each.nodeid: each.get_closest_marker(SAMPLED) is not None
+            for each in items
+            if self._lane == _lane(each)
+        }
+        kept = of_part(tests, self._part, self._parts)
+        config.hook.pytest_deselected(items=[each for each in items if each.nodeid not in kept])
+        items[:] = [each for each in items if each.nodeid in kept]
 
 
 def _lane(item: pytest.Item) -> str:

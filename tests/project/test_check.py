@@ -6,9 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+
+from project.lanes import LANES, lane_and_part
 
 BIN = Path(__file__).parents[2] / "bin"
 
@@ -86,6 +90,20 @@ def test_all_is_played_without_a_share() -> None:
     )
     assert "seed None --randomly-seed=77 --hypothesis-seed=77" in done.stdout
     assert "; the same again: HEADRACE_SEED=77 ./check --all" in done.stdout
+
+
+@pytest.mark.parametrize("real", ["REAL", "REAL_WITH_ALL"])
+def test_all_lanes_are_run_with_all_their_parts(real: str) -> None:
+    """The tests of one that is not named would never run."""
+    code = f"import sys; sys.path.insert(0, {str(BIN)!r}); import check; print(*check.LIGHT.split(), *check.{real})"
+    named = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    found = Counter[str]()
+    for lane, part, parts in map(lane_and_part, named.stdout.split()):
+        found[lane] += Fraction(1, parts)
+        assert 1 == named.stdout.split().count(f"{lane}:{part}/{parts}" if parts > 1 else lane)
+
+    assert dict.fromkeys(LANES, 1) == found
 
 
 def test_a_run_can_be_played_again() -> None:

@@ -13,11 +13,11 @@ from project.lanes import (
     PARTS,
     SCENES,
     SESSION,
-    in_part,
     is_light,
     lacking_mark,
     lane_and_part,
     lane_of,
+    of_part,
 )
 
 
@@ -82,17 +82,20 @@ def test_a_lane_or_a_part_of_it_is_named(text: str, named: tuple[str, int, int])
 
 @pytest.mark.parametrize("text", ["", "scene", "scenes:", "scenes:0/4", "scenes:5/4", "scenes:a/4"])
 def test_another_name_is_refused(text: str) -> None:
-    """A part that does not exist has no tests, and would pass."""
+    """Without a word, other tests would run, or none."""
     with pytest.raises(pytest.UsageError, match=rf"not {text}\.$"):
         lane_and_part(text)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
-def test_each_case_is_in_one_part(parts: int) -> None:
-    """And those of one matrix are dealt out."""
+def test_each_test_is_in_one_part(parts: int) -> None:
+    """Cases are dealt out, and what is no case is in the first."""
     cases = [f"{matrix}[{each}]" for matrix in "ab" for each in range(6)]
+    tests = {"c": False, **dict.fromkeys(cases, True), "d": False}
 
-    dealt = [in_part(cases, part, parts) for part in range(1, parts + 1)]
+    first, *others = (of_part(tests, part, parts) for part in range(1, parts + 1))
 
-    assert sorted(cases) == sorted(case for each in dealt for case in each)
-    assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
+    assert sorted(tests) == sorted(name for each in (first, *others) for name in each)
+    assert {"c", "d"} <= first
+    counts = [len(first) - 2, *map(len, others)]
+    assert max(counts) - min(counts) <= 1

@@ -60,6 +60,8 @@ def test_a_document_is_one_row_and_a_row_one_document(rows: list[bytes]) -> None
         [b'{"a":1}{"b":', b"2}"],
         [b'{"a":1}{"b":2,', b'"c":3}'],
         [b"{}[{},", b"{}]"],
+        [b'{"a":1}{"b":[', b"{}]}"],
+        [b'{"a":1}{"b":{}', b',"c":2}'],
         [b"[{}", b",{}]{}"],
     ],
 )
@@ -69,6 +71,17 @@ def test_documents_over_several_rows_are_none(rows: list[bytes]) -> None:
 
     assert found.bad is not None
     assert 0 == found.bad.row
+
+
+@pytest.mark.parametrize("between", [b"\n", b"\r\n", b"\n\n", b"\r\n \r\n", b"\n\r\n"])
+def test_ends_of_lines_and_blank_ones_are_no_part_of_documents(between: bytes) -> None:
+    """They are looked at together with the rows."""
+    rows = [b'{"a":1}', b"{}", b'{"b":[{}]}']
+    buffer = np.frombuffer(between.join([*rows, b""]), np.uint8)
+
+    found = JsonLinesExtractor().extract(LineFraming().cut(buffer, base=0, final=True))
+
+    assert (rows, None) == ([each.encode() for each in found.values.to_pylist()], found.bad)
 
 
 @pytest.mark.parametrize(

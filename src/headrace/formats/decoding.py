@@ -12,9 +12,8 @@ from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.formats.row_extractor import BadRow, Extracted, RowExtractor
 from headrace.formats.rows import Int64Array, RowBlock
+from headrace.formats.text import FIRST_NOT_ASCII
 from headrace.formats.text_encoding import TextEncoding
-
-_FIRST_NOT_ASCII = 0x80
 
 
 class DecodingExtractor:
@@ -68,7 +67,7 @@ def decoded(rows: RowBlock, encoding: TextEncoding) -> RowBlock:
         return rows
     first = int(rows.starts[0])
     text = rows.buffer[first : int(rows.nexts[-1])]
-    high = np.flatnonzero(text >= _FIRST_NOT_ASCII)
+    high = np.flatnonzero(text >= FIRST_NOT_ASCII)
     if not len(high):
         return rows
     grown = np.concatenate(([0], np.cumsum(_more_bytes(encoding)[text[high]])))

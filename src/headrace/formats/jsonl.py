@@ -85,7 +85,7 @@ def _all_documents(rows: RowBlock) -> bool:
         return True
     block = rows.buffer[rows.starts[0] : rows.ends[-1]].data
     if _has_braces(rows):
-        # In a document, no `}` is followed by `{`, nor has a text a line end: none goes on in the next row. So if there are as
+        # In a document, no `}` is followed by `{` outside of texts, and no text has a line end: none goes on in the next row. So if there are as
         # many as rows, each row is one. The lengths of documents cost as much as a third of reading them.
         try:
             return len(_OBJECTS.decode_lines(block)) == len(rows)

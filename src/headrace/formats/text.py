@@ -9,7 +9,7 @@ import pyarrow as pa
 from headrace.formats.row_extractor import BadRow
 from headrace.formats.rows import RowBlock
 
-_BEYOND: Final = 0x80
+FIRST_NOT_ASCII: Final = 0x80
 # Not made by pa.array, which imports pandas for its first call.
 EMPTY: Final = pa.nulls(0, pa.utf8())
 """A column of no text."""
@@ -18,7 +18,7 @@ EMPTY: Final = pa.nulls(0, pa.utf8())
 def text_column(rows: RowBlock) -> tuple[pa.StringArray, BadRow | None]:
     """The rows before the first one that is not UTF-8 as strings, and that one."""
     column = rows.column()
-    if is_ascii(rows):
+    if _is_ascii(rows):
         return column.view(pa.utf8()), None
     try:
         return column.cast(pa.utf8()), None
@@ -27,9 +27,12 @@ def text_column(rows: RowBlock) -> tuple[pa.StringArray, BadRow | None]:
         return column.slice(0, bad.row).cast(pa.utf8()), bad
 
 
-def is_ascii(rows: RowBlock) -> bool:
+def _is_ascii(rows: RowBlock) -> bool:
     """Whether *rows*, and what lies between them, have no byte beyond ASCII: a fifth of the time that UTF-8 takes to check."""
-    return not len(rows) or rows.buffer[rows.starts[0] : rows.ends[-1]].max(initial=0) < _BEYOND
+    return (
+        not len(rows)
+        or rows.buffer[rows.starts[0] : rows.ends[-1]].max(initial=0) < FIRST_NOT_ASCII
+    )
 
 
 def first_not_utf8(rows: RowBlock) -> BadRow:

@@ -36,7 +36,7 @@ class Context:
 
 
 class LateRefusalError(TaskFailedError):
-    """The broker has refused one of the records that were handed over before.
+    """One of the records that were handed over before is refused, by the broker, or because its topic takes no such record any more.
 
     *topic*, *key_bytes* and *value_bytes* (``None`` for null) identify it, for a layer that knows where the
     records came from; *reason* and *advice* are the parts of the message. A sender that knows the record's *place* reports it, too: the

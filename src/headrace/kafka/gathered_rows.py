@@ -30,7 +30,7 @@ _FIELD_BYTES: Final = 40
 
 
 class RowNumbers(NamedTuple):
-    """Which of the callers' records rows come from: those with these *numbers* begin at the rows *starts*, of which the first is 0."""
+    """Which call rows come from: the records that it handed over with one of *numbers* begin at one of the rows *starts*, of which the first is 0."""
 
     starts: Sequence[int]
     numbers: Sequence[int | None]
@@ -59,7 +59,8 @@ class GatheredRows:
 
     def __init__(self) -> None:
         self._parts: list[EncodedRecords] = []
-        self._buffers = set[int]()
+        # How much of each address is kept, which columns may share.
+        self._buffers = dict[int, int]()
         self._data_bytes = 0
         self._kept_bytes = 0
 
@@ -72,20 +73,21 @@ class GatheredRows:
 
     def add(self, records: EncodedRecords, *, now: int) -> None:
         """*records* come after those that are here; *now* is the time, in milliseconds, of those that have none."""
-        self._parts.append(replace(records, timestamps=pa.array(times_of(records, now))))
+        times = pa.array(times_of(records, now))
+        self._parts.append(replace(records, timestamps=times))
         self._data_bytes += records.data_bytes
-        self._kept_bytes += _CALL_BYTES
+        self._kept_bytes += _CALL_BYTES + times.nbytes
         for column in (records.values, records.keys):
             for buffer in () if column is None else column.buffers():
-                # Rows may be a part of what was read together, which they keep.
-                if buffer is not None and buffer.address not in self._buffers:
-                    self._buffers.add(buffer.address)
-                    self._kept_bytes += buffer.size
+                if buffer is not None:
+                    self._keep(buffer)
 
     def are_enough(self, partitions: int, buffer_bytes: int) -> bool:
         """Whether they make large batches in so many *partitions*, or keep much memory; *buffer_bytes* may wait to be acknowledged."""
-        is_large = self._data_bytes >= _PARTITION_BYTES * partitions
-        return is_large or self._kept_bytes >= min(_MOST_BYTES, buffer_bytes // 4)
+        if self._data_bytes >= _PARTITION_BYTES * partitions:
+            return True
+        # Rows that share memory are copied when they are joined.
+        return max(self._data_bytes, self._kept_bytes) >= min(_MOST_BYTES, buffer_bytes // 4)
 
     def clear(self) -> None:
         """Nothing is here any more."""
@@ -93,9 +95,18 @@ class GatheredRows:
         self._buffers.clear()
         self._data_bytes = self._kept_bytes = 0
 
+    def _keep(self, buffer: pa.Buffer) -> None:
+        # Rows may be a part of what was read together, which they keep whole.
+        known = self._buffers.get(buffer.address, 0)
+        if buffer.size > known:
+            self._buffers[buffer.address] = buffer.size
+            self._kept_bytes += buffer.size - known
+
     def joined(self) -> tuple[EncodedRecords, RowNumbers]:
         """All that are here, of which there is one at least, as one, and which row came from where."""
         first, starts, rows = self._parts[0], list[int](), 0
+        if len(self._parts) == 1:
+            return replace(first, number=None), RowNumbers((0,), (first.number,))
         for each in self._parts:
             starts.append(rows)
             rows += len(each)

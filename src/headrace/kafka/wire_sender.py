@@ -219,7 +219,8 @@ class Watched:
 class WireSender:
     """Implements :class:`~headrace.kafka.sender.GroupSender`; one thread owns it.
 
-    In a transaction, no one may have records before its end, so those of several calls are gathered where they would make small batches.
+    In a transaction, no one may have records before its end, so those of calls that follow each other are gathered where they would make
+    small batches.
     A failure that arrives later is raised by the next call, and by each one after it until ``abort``; without transactions the
     sender can then only be closed. Nothing gives up while a broker is unreachable, except that a transaction ends with its
     time-out: then it is unknown whether a commit succeeded.
@@ -304,10 +305,10 @@ class WireSender:
     # -------------------------------------------------------------- rows
 
     def send(self, records: EncodedRecords) -> None:
-        """Hand over *records*; returns when all are in the producer's queue, waiting while it is full."""
+        """Hand over *records*: to the producer's queue, waiting while it is full, or to what is gathered for it."""
         if not len(records):
             return
-        if not self._producer.is_transactional or not self._may_be_gathered(records):
+        if not self._producer.is_transactional or not self._can_wait(records):
             self._send_gathered()
             self._send_rows(records, RowNumbers((0,), (records.number,)))
             return
@@ -357,8 +358,8 @@ class WireSender:
         except RecordError as error:
             raise TaskFailedError(f"Source offsets cannot be stored: {error}") from error
 
-    def _may_be_gathered(self, records: EncodedRecords) -> bool:
-        """Whether *records* can be sent later, so that none is found to be unsendable then. Raises where there is no such partition."""
+    def _can_wait(self, records: EncodedRecords) -> bool:
+        """Whether *records* are better sent later, and none can be found to be unsendable then. Raises where there is no such partition."""
         if records.origin is not None:
             return False
         self._check_topic(records)
@@ -373,7 +374,7 @@ class WireSender:
         return self._topics.partitions(records.topic) if by_key else 1
 
     def _send_gathered(self) -> None:
-        """Hand over what is gathered. It stays here when that fails, so that the next call fails, too."""
+        """Hand over what is gathered. What fails before anything was handed over stays here, and after that in the producer: later calls fail, too."""
         if not len(self._gathered):
             return
         records, numbers = self._gathered.joined()

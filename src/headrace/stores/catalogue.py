@@ -23,7 +23,7 @@ class StoreKind:
     *config* are its settings, of which the one called *place* and a prefix are not the user's to set: the
     address says them. *opener* is where the function is that makes a store of such a
     configuration, as ``module:function`` within this package; it is imported when a store is opened,
-    because it needs *library*, which comes with the extra *extra*. *has_tags* is what its stores'
+    because it needs *libraries*, which come with the extra *extra*. *has_tags* is what its stores'
     ``capabilities`` say. *place_names* are the names that the place may have, and *place_rule* says so.
     """
 
@@ -32,17 +32,14 @@ class StoreKind:
     place_names: re.Pattern[str]
     place_rule: str
     opener: str
-    library: str
+    libraries: tuple[str, ...]
     extra: str
     has_tags: bool = False
 
     @property
-    def installed(self) -> bool:
-        """Whether *library* is there."""
-        try:
-            return find_spec(self.library) is not None
-        except ModuleNotFoundError:
-            return False
+    def missing(self) -> str | None:
+        """The first of *libraries* that is not there."""
+        return next((each for each in self.libraries if not _is_installed(each)), None)
 
     def settings(self) -> tuple[Setting, ...]:
         """Those that a user may set."""
@@ -70,6 +67,13 @@ class StoreKind:
         return setting.name == self.place or setting.attribute == "prefix"
 
 
+def _is_installed(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 KINDS: Mapping[str, StoreKind] = {
     "s3": StoreKind(
         config=S3Config,
@@ -78,7 +82,7 @@ KINDS: Mapping[str, StoreKind] = {
         place_names=re.compile(r"[A-Za-z0-9._:-]{1,255}"),
         place_rule="A bucket's name is made of letters, digits, '.', '_' and '-'.",
         opener="s3.store:s3_store",
-        library="boto3",
+        libraries=("boto3", "awscrt"),
         extra="s3",
         has_tags=True,
     ),
@@ -89,7 +93,7 @@ KINDS: Mapping[str, StoreKind] = {
         place_rule="A bucket's name has at least 3 of a-z, 0-9, '.', '_' and '-', and a letter or digit at both "
         "ends.",
         opener="gcs.store:gcs_store",
-        library="google.auth",
+        libraries=("google.auth",),
         extra="gcs",
     ),
     "az": StoreKind(
@@ -98,7 +102,7 @@ KINDS: Mapping[str, StoreKind] = {
         place_names=re.compile(r"\$root|\$web|\$logs|(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"),
         place_rule="A container's name has 3 to 63 of a-z, 0-9 and single '-' between them.",
         opener="azure.store:azure_store",
-        library="azure.identity",
+        libraries=("azure.identity",),
         extra="azure",
         has_tags=True,
     ),

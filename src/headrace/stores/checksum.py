@@ -52,7 +52,7 @@ class Crc:
 
 
 def _crc64nvme(data: Data, before: int) -> int:
-    # Of the extra for S3, which alone gives this checksum; it takes 5 MiB of memory.
+    # Of the extra for S3, which alone gives this checksum.
     from awscrt.checksums import crc64nvme  # noqa: PLC0415
 
     return crc64nvme(data, before)  # pyright: ignore[reportArgumentType] (it takes any buffer)

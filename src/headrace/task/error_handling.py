@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _SHOWN_BYTES = 2_000
 _NOT_ONE_RECORD = "errors.tolerance=all does not apply: this error is not about a single record that could be skipped."
 _TOO_LATE = (
-    "errors.tolerance=all does not apply, because the record was refused only after it had been sent together with "
+    "errors.tolerance=all does not apply, because the record was refused only after it had been handed over together with "
     "others. Lower max.request.size of this producer to the topic's max.message.bytes: larger records are then "
     "skipped before they are sent."
 )

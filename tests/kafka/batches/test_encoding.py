@@ -185,6 +185,30 @@ def test_the_same_headers_in_all_rows_are_written_once(headers: list[tuple[str, 
     assert [headers] * 3 == [row.headers for row in read(logged([batch]))]
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 7, 8, 9, 40])
+@pytest.mark.parametrize("rows_of_batch", [1, 2, 7])
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_the_same_headers_end_each_record_of_each_batch(
+    size: int, rows_of_batch: int, *, has_keys: bool
+) -> None:
+    """Short ones share their place with what begins the next record, or with the header of the next batch."""
+    headers = [("h", b"x" * (size - 1))] if size else []
+    values = pa.array([None, *(b"v" * at for at in range(1, 20))], pa.binary())
+    keys = pa.array([b"k%d" % at if at % 3 else None for at in range(20)], pa.binary())
+    found = record_columns(np.arange(20) * 70, values, keys if has_keys else None, section(headers))
+
+    batches = list(encoded(found, Encoding(batch_rows=rows_of_batch)))
+
+    rows = [
+        Row(at % rows_of_batch, at * 70, keys[at].as_py() if has_keys else None, each, headers)
+        for at, each in enumerate(values.to_pylist())
+    ]
+    assert -(-20 // rows_of_batch) == len(batches)
+    assert rows == [
+        row._replace(offset=row.offset % rows_of_batch) for row in read(logged(batches))
+    ]
+
+
 @given(st.lists(st.lists(st.tuples(st.text(max_size=8), st.none() | st.binary()), max_size=3)))
 def test_headers_by_row_are_those_by_column(headers: list[list[tuple[str, bytes | None]]]) -> None:
     """And each row's are those that it has alone."""

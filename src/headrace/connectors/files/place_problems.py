@@ -62,8 +62,8 @@ def _of_store(config: FilesConfig, root: Root) -> Iterator[Problem]:
     for name in kind.in_address():
         if name in config.originals:
             yield name, f"files.path says it: {root.scheme}://…/…. Remove {name}."
-    if not kind.installed:
-        told = f"{root.scheme}:// needs {kind.library}, which is not installed: "
+    if missing := kind.missing:
+        told = f"{root.scheme}:// needs {missing}, which is not installed: "
         yield "files.path", f"{told}in the clone: .venv/bin/pip install -e '.[{kind.extra}]'"
     if root.place:
         yield from kind.problems(root.place, config.originals)

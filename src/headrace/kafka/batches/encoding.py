@@ -275,15 +275,14 @@ def _uncompressed(
     times = coded(columns.timestamps - np.repeat(columns.timestamps[firsts], counts))
     offsets = coded(np.arange(rows) - np.repeat(firsts, counts))
     ending = _short_ending(columns)
-    before = octets_code(ending), times, offsets
     (first, *others), buffers, sizes = (
-        _tails_layout(columns, *before)
+        _tails_layout(columns, times, offsets)
         if isinstance(columns, RecordTails)
-        else _layout(columns, *before)
+        else _layout(columns, octets_code(ending), times, offsets)
     )
     totals = np.add.reduceat(sizes, firsts) + HEADER_BYTES
-    headers = _headers(columns.timestamps, firsts, counts=counts, sizes=totals)
-    first = _with_headers(first, headers, firsts, ending=ending, buffers=buffers, rows=rows)
+    headers = _batch_headers(columns.timestamps, firsts, counts=counts, sizes=totals)
+    first = _with_batch_headers(first, headers, firsts, ending=ending, buffers=buffers, rows=rows)
     last = same_view(ending, buffers)
     content = memoryview(joined([first, *others], buffers, rows, last=last))
     begin = 0
@@ -300,7 +299,7 @@ def _short_ending(columns: RecordColumns | RecordTails) -> bytes:
     return columns.headers if len(columns.headers) <= WORD_BYTES else b""
 
 
-def _headers(
+def _batch_headers(
     timestamps: Int64Array, firsts: Int64Array, *, counts: Int64Array, sizes: Int64Array
 ) -> NDArray[np.void]:
     """The headers of batches that begin at the rows *firsts*, and have so many records and bytes."""
@@ -316,11 +315,11 @@ def _headers(
     return headers
 
 
-def _tails_layout(columns: RecordTails, before: Codes, times: Codes, offsets: Codes) -> _Layout:
+def _tails_layout(columns: RecordTails, times: Codes, offsets: Codes) -> _Layout:
     """As ``_layout``."""
     sizes = columns.sizes + (ZERO.widths + times.widths + offsets.widths).astype(np.int64)
     length = coded(sizes)
-    pieces = [*inline([before, length, ZERO, times, offsets]), columns.tails]
+    pieces = [*inline([length, ZERO, times, offsets]), columns.tails]
     return pieces, list(columns.buffers), sizes + length.widths.astype(np.int64)
 
 
@@ -356,7 +355,7 @@ def _layout(columns: RecordColumns, before: Codes, times: Codes, offsets: Codes)
     return pieces, buffers, sizes + length.widths.astype(np.int64)
 
 
-def _with_headers(
+def _with_batch_headers(
     views: Views,
     headers: NDArray[np.void],
     firsts: Int64Array,

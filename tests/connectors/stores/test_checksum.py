@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.stores.checksum import Checksum
 
-KINDS = ("crc32", "crc32c", "crc64nvme", "md5", "sha256")
+KINDS = ("crc32", "crc32c", "crc64nvme", "md5", "sha1", "sha256", "sha512")
 
 
 def checksum(kind: str, expected: bytes, *pieces: bytes) -> Checksum:
