@@ -17,7 +17,7 @@ import pytest
 from headrace.connect import SourceOffset, SourcePartition, TaskFailedError
 from headrace.connect.connector import PlanRequest
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.local import place, prefix_check
+from headrace.connectors.files.local import file_opener, prefix_check
 from headrace.connectors.files.prefix_fingerprint import DIGEST
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
@@ -345,7 +345,7 @@ def test_what_was_written_over_before_its_digest_has_none(
     """Its bytes need not be those that were sent, so that a copy of them is not taken for read."""
     path, stored = tmp_path / "a.jsonl.gz", Stored()
     path.write_bytes(packed())
-    digest = place.packed_digest
+    digest = file_opener.packed_digest
 
     def written_over(given: str, *, version: str, size: int, modified_ms: int) -> int | None:
         with path.open("r+b") as file:
@@ -353,7 +353,7 @@ def test_what_was_written_over_before_its_digest_has_none(
         os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000_000))
         return digest(given, version=version, size=size, modified_ms=modified_ms)
 
-    monkeypatch.setattr(place, "packed_digest", written_over)
+    monkeypatch.setattr(file_opener, "packed_digest", written_over)
     assert 1000 == run(path, stored)
 
     (entry,) = stored.values()
