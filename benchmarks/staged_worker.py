@@ -22,8 +22,8 @@ REST: Final = "rest"
 STAGES: Final[Mapping[str, Sequence[str]]] = {
     "read": ("headrace.formats.streams:PlainStream.read_into",),
     "prove": (
-        "headrace.connectors.files.local.witness:Witness.read_into",
-        "headrace.connectors.files.local.witness:Witness.columns",
+        "headrace.connectors.files.local.fingerprinting_stream:FingerprintingStream.read_into",
+        "headrace.connectors.files.local.fingerprinting_stream:FingerprintingStream.columns",
     ),
     "split": (
         "headrace.formats.blocks:BlockReader.next_block",

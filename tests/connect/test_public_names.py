@@ -40,6 +40,7 @@ _PLUMBING = frozenset(
         "property_class",
         "regex_problem",
         "schema_of",
+        "set_command",
         "shared_escape",
         "struct_schema",
         "taken_headers",
