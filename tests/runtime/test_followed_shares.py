@@ -45,6 +45,7 @@ class FollowingEngine(FakeEngine):
     jobs: int = 0
     is_deaf: bool = False
     beats: int = 0
+    threads: list[threading.Thread] = field(default_factory=list[threading.Thread])
 
     def __post_init__(self) -> None:
         super().__init__(lambda *_: None)
@@ -53,6 +54,7 @@ class FollowingEngine(FakeEngine):
         """Run the slots, each in a thread."""
         self.jobs += 1
         slots = [threading.Thread(target=self._slot, args=each) for each in enumerate(tickets)]
+        self.threads += slots
         for each in slots:
             each.start()
         for each in slots:
@@ -112,13 +114,14 @@ Started = Callable[..., Following]
 @pytest.fixture
 def started() -> Iterator[Started]:
     """Starts a run that gets the given plans, one after the other, and then empty ones."""
-    desks = list[Desk]()
+    desks, engines = list[Desk](), list[FollowingEngine]()
 
     def start(*plans: Plan, once: bool = False, timing: Timing = TIMING) -> Following:
         left = iter(plans)
         desk = Desk(lambda *_: None, lambda _: next(left, Plan()), timing=timing, once=once)
         desks.append(desk)
         engine = desk.engine = FollowingEngine()
+        engines.append(engine)
         contexts = list[ConnectorContext]()
         puppet("c", Puppet(plan=desk.plan, started=contexts.append))
         services = desk.services()
@@ -128,6 +131,9 @@ def started() -> Iterator[Started]:
         return Following(desk, engine, run, contexts[0], services.capacity)
 
     yield start
+    # One that begins while its run ends learns that from the channel.
+    for slot in [slot for each in engines for slot in each.threads]:
+        slot.join(10.0)
     for each in desks:
         each.channel.close()
 
