@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.connect.errors import TaskFailedError
-from headrace.sources import Context, Extractor, NativeSource, OffsetEntry
-from headrace.sources.extractor import extractor_named
+from headrace.sources import Context, Extractor, NativeSource, OffsetEntry, extractor_named
 from headrace.testing.native_connector_suite import NativeConnectorSuite
 from headrace.testing.native_suite import NativeSourceSuite
 from sources.shelf import (
