@@ -13,7 +13,8 @@ import letters
 import once
 import pytest
 
-from headrace.sources import Extractor, extractor_named
+from headrace.sources import extractor_named
+from headrace.sources.extractor import Extractor
 from headrace.testing.judge import committed_records
 from headrace.testing.native_connector_suite import NativeConnectorSuite
 from headrace.testing.native_suite import NativeSourceSuite
