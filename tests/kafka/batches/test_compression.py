@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import random
+
+import cramjam
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.kafka.batches.compression import (
+    Compression,
     TooSmallError,
     decompress_into,
     decompressed,
     writable,
 )
+from headrace.kafka.batches.compression import compressed as packed
 from headrace.kafka.batches.decoding import Decoding
 from headrace.kafka.batches.errors import CorruptBatchError
-from record_batches import COMPRESSIONS, SNAPPY, Row, batch, compressed, read, sealed, xerial
+from record_batches import COMPRESSIONS, LZ4, SNAPPY, Row, batch, compressed, read, sealed, xerial
+
+
+def _content(piece: bytes | random.Random, count: int) -> bytes:
+    """A *piece* again and again, or *count* bytes that cannot be made smaller."""
+    return piece * count if isinstance(piece, bytes) else piece.randbytes(count)
+
 
 RECORDS = b"the records of a batch, " * 40
 # The records of a batch by Kafka's own producer, which frames them (snappy-java 1.1.10).
@@ -43,6 +56,45 @@ def test_a_batch_that_expands_too_much_is_refused(compression: int) -> None:
     with pytest.raises(ValueError, match="more than 1048576 bytes"):
         decompressed(compression, bomb, 1 << 20)
     assert 32 << 20 == len(decompressed(compression, bomb, 1 << 30))
+
+
+@given(
+    st.lists(
+        st.tuples(st.binary(max_size=40), st.integers(0, 4_000))
+        | st.tuples(st.randoms(), st.integers(0, 90_000)),
+        max_size=4,
+    ).map(lambda parts: b"".join(_content(*part) for part in parts))
+)
+def test_a_frame_of_lz4_is_what_the_librarys_decoder_of_frames_makes_of_it(content: bytes) -> None:
+    """Of one block or several, of which those that do not become smaller are stored as they are."""
+    frame = memoryview(packed(memoryview(content), Compression(LZ4)))
+    output = writable(len(content))
+
+    assert len(content) == decompress_into(LZ4, frame, output)
+    assert content == bytes(output) == bytes(cramjam.lz4.decompress(bytes(frame)))
+    if content:
+        with pytest.raises(TooSmallError):
+            decompress_into(LZ4, frame, writable(len(content) - 1))
+
+
+def test_frames_of_lz4_that_others_write_are_read() -> None:
+    """With linked blocks, and a checksum of the content."""
+    content = RECORDS * 500
+    for linked in (False, True):
+        for checksum in (False, True):
+            made = cramjam.lz4.Compressor(level=1, content_checksum=checksum, block_linked=linked)
+            made.compress(content)
+            assert content == bytes(decompressed(LZ4, memoryview(bytes(made.finish())), 1 << 20))
+
+
+@pytest.mark.parametrize("kept", [6, 9, 11, 20, -5, -4, -1])
+def test_a_frame_of_lz4_that_ends_early_is_refused(kept: int) -> None:
+    """Within its header, a length, a block, or its end; also where it ends with what looks like the end of a frame."""
+    frame = packed(memoryview(RECORDS), Compression(LZ4))
+    for cut in (frame[:kept], frame[:kept] + bytes(4)):
+        if cut != frame:
+            with pytest.raises(ValueError, match=r"lz4|cannot be decompressed"):
+                decompress_into(LZ4, memoryview(cut), writable(1 << 20))
 
 
 def test_an_unknown_compression_is_refused() -> None:

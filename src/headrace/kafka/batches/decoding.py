@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -222,13 +221,13 @@ def _decompressed(
     for header in headers:
         records = octets[header.position + HEADER_BYTES : header.end]
         try:
-            with _corrupt_where_wrong(header, place):
-                size = decompress_into(header.compression, records, buffer[used:])
+            size = decompress_into(header.compression, records, buffer[used:])
+        except ValueError as error:
+            raise CorruptBatchError(place, header.base_offset, str(error)) from error
         except TooSmallError:
             if spans:
                 yield Records(buffer, spans, place)
-            with _corrupt_where_wrong(header, place):
-                alone = decompressed(header.compression, records, how.max_batch_bytes)
+            alone = _decompressed_alone(header, records, place, how.max_batch_bytes)
             yield Records(alone, [found_span(alone, header, place, begin=0, end=len(alone))], place)
             spans, used = [], 0
             if is_kept:
@@ -245,9 +244,10 @@ def _decompressed(
         yield Records(buffer, spans, place)
 
 
-@contextmanager
-def _corrupt_where_wrong(header: BatchHeader, place: TopicPartition) -> Generator[None]:
+def _decompressed_alone(
+    header: BatchHeader, records: memoryview, place: TopicPartition, max_bytes: int
+) -> memoryview:
     try:
-        yield
+        return decompressed(header.compression, records, max_bytes)
     except ValueError as error:
         raise CorruptBatchError(place, header.base_offset, str(error)) from error
