@@ -16,7 +16,6 @@ from typing import Final, TypeVar
 
 import click
 
-from headrace.cli.allocation import limit_arenas
 from headrace.cli.main import INTERRUPTED, TERMINATED, signalled
 from headrace.config.config_files import (
     ConnectorFile,
@@ -235,7 +234,6 @@ def _serve(
     *,
     only_files: bool,
 ) -> int:
-    limit_arenas()
     files, connectors = _read(paths, config)
     make_folder(config, state_file)
     rest = RestConfig.parse(config.originals)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from headrace.cli.allocation import limit_arenas
 from headrace.cli.run import bound, served, with_log_options
 from headrace.config.config_files import read_worker_file
 from headrace.config.distributed_config import DistributedConfig
@@ -52,7 +51,6 @@ def worker(worker_config: Path, *, json_logs: bool, log_level: str) -> int:
 
 
 def _serve(config: DistributedConfig) -> int:
-    limit_arenas()
     rest = RestConfig.parse(config.originals)
     counts, levels = Counts(), Levels()
     with (
