@@ -53,8 +53,8 @@ def _more(reader: ObjectReader, found: list[Any], places: list[Resume]) -> bool:
         return True
     if chunk is not None:
         found += [each["id"] for each in chunk.values.to_pylist()]
-        standings = zip(chunk.anchors, chunk.skips, chunk.counts, strict=True)
-        places += [Resume(anchor=int(a), skip=int(s), record_count=int(c)) for a, s, c in standings]
+        positions = zip(chunk.anchors, chunk.skips, chunk.counts, strict=True)
+        places += [Resume(anchor=int(a), skip=int(s), record_count=int(c)) for a, s, c in positions]
     return chunk is not None
 
 

@@ -97,7 +97,7 @@ class Scanner(Generic[K]):
         self._wait = wait
         self._backoff = Backoff()
         self._lister = Lister(source)
-        self.chooser = WorkPlanner(
+        self.planner = WorkPlanner(
             source, rules, offsets=offsets, lookback=lookback, unfinished=unfinished
         )
 
@@ -128,7 +128,7 @@ class Scanner(Generic[K]):
             works = None
             while works is None:
                 try:
-                    works = list(self.chooser.left_of(find(split), split.offset))
+                    works = list(self.planner.left_of(find(split), split.offset))
                 except (OSError, RetriableError) as error:
                     yield self._told(error, f"{dict(split.partition)} cannot be found")
                     if self._wait(self._backoff.next_seconds()):
@@ -139,10 +139,10 @@ class Scanner(Generic[K]):
 
     def _new_items(self) -> Iterator[ItemToRead]:
         start = self._lookback.start
-        self.chooser.ledger.forget_before(start)
+        self.planner.ledger.forget_before(start)
         items = itertools.chain(self._passed_over(start), self._lister.listed(start))
         while window := list(itertools.islice(items, _WINDOW)):
-            yield from self.chooser.new_among(window)
+            yield from self.planner.new_among(window)
 
     def _passed_over(self, start: K | None) -> Iterator[NativeItem[K]]:
         """The unfinished objects that a listing from *start* on does not show.
@@ -168,7 +168,7 @@ class Scanner(Generic[K]):
         while True:
             try:
                 if failed:
-                    again = self.chooser.again(work)
+                    again = self.planner.again(work)
                     if again is None or again.offset != work.offset:
                         yield BrokenOff(work.partition)
                     if again is None:
@@ -203,7 +203,7 @@ class Scanner(Generic[K]):
         topic = self._goes_to(work).topic or None
         error = work.in_quarantine(damage, self._extractor.signature(), topic=topic)
         assert error.bad is not None
-        self.chooser.put_aside(work, error.bad.source_offset or {})
+        self.planner.put_aside(work, error.bad.source_offset or {})
         return error
 
     def _goes_to(self, work: ItemToRead) -> Destination:

@@ -86,7 +86,7 @@ class NativeSourceTask(SourceTask):
     @final
     def start(self, config: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
-        self._endings = CompletionTracker()
+        self._completion = CompletionTracker()
         self._confirming = dict[SourcePartition, SourceOffset]()
         self._ending = threading.Event()
         self._splits = self.context.splits
@@ -127,7 +127,7 @@ class NativeSourceTask(SourceTask):
             # What is planned is listed from the beginning.
             size=0 if self._splits else settings.ring_buffer_size,
             codec=source.key_codec(),
-            key_of=self._scanner.chooser.ledger.key_of,
+            key_of=self._scanner.planner.ledger.key_of,
             # Nothing else would find them after a restart where entries do not tell the keys.
             unfinished=None if _is_by_key(source) else unfinished,
         )
@@ -166,7 +166,7 @@ class NativeSourceTask(SourceTask):
         if isinstance(piece, Ended):
             last = self._evolved.get(piece.partition, {})
             kept = {key: value for key, value in piece.offset.items() if key in KEPT}
-            self._endings.ended(piece.partition, {**piece.offset, **last, **kept})
+            self._completion.ended(piece.partition, {**piece.offset, **last, **kept})
         self._close_object(piece.partition, keeps=isinstance(piece, Ended))
 
     def _close_object(self, partition: SourcePartition, *, keeps: bool = True) -> None:
@@ -198,7 +198,7 @@ class NativeSourceTask(SourceTask):
             moved = {key: value for key, value in (bad.source_offset or {}).items() if key in KEPT}
             offset = self._evolved[bad.source_partition] = {**evolved, **moved}
             error = error.about(dataclasses.replace(bad, source_offset=offset))
-        self._endings.passed(error)
+        self._completion.passed(error)
         if bad is not None and bad.quarantines:
             self._close_object(bad.source_partition)
         return error
@@ -211,7 +211,7 @@ class NativeSourceTask(SourceTask):
         if self._evolves == "batches":
             batch = evolved_batch(batch, work, self.last_evolution_of_batch)
             self._evolved[work.partition] = batch.offset_at(-1) or {}
-        self._endings.sent(work.partition, batch.offset_at(-1) or {})
+        self._completion.sent(work.partition, batch.offset_at(-1) or {})
         return batch
 
     def _evolved_records(self, read: Read) -> Sequence[SourceRecord]:
@@ -224,12 +224,12 @@ class NativeSourceTask(SourceTask):
             self._waiting += [refused, *([dataclasses.replace(read, batch=rest)] if rest else [])]
         if records:
             offset = self._evolved[work.partition] = records[-1].source_offset or {}
-            self._endings.sent(work.partition, offset)
+            self._completion.sent(work.partition, offset)
         return records
 
     def update_offsets(self, offsets: Offsets) -> Offsets | None:
         """Marks objects as done with the commit of their last record; an override calls this one too."""
-        due = dict(self._endings.due(offsets) or {})
+        due = dict(self._completion.due(offsets) or {})
         closed = {
             partition: offset
             for partition, offset in {**offsets, **due}.items()
@@ -242,7 +242,7 @@ class NativeSourceTask(SourceTask):
     def commit(self) -> None:
         """What was marked as done, or put in quarantine, is committed now; an override calls this one too."""
         confirmed, self._confirming = self._confirming, {}
-        self._scanner.chooser.confirm(confirmed)
+        self._scanner.planner.confirm(confirmed)
 
     @final
     def stop(self) -> None:

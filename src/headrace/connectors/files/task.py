@@ -39,7 +39,7 @@ class FilesTask(SourceTask):
         self._config = self.files_config.parse(config)
         self._waiting = deque[Split](self.context.splits)
         self._reader: SplitReader | None = None
-        self._endings = CompletionTracker()
+        self._completion = CompletionTracker()
         self._opener: FileOpener | None = None
 
     def poll(self) -> list[SourceBatch] | None:
@@ -58,7 +58,7 @@ class FilesTask(SourceTask):
 
     def update_offsets(self, offsets: Offsets) -> Offsets | None:
         """Marks files as done whose last bytes held no record."""
-        return self._endings.due(offsets)
+        return self._completion.due(offsets)
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
@@ -88,7 +88,7 @@ class FilesTask(SourceTask):
             reader = self._reader or self._open(self._waiting[0])
             return reader.next_batches() if reader else None
         except RecordError as error:
-            self._endings.passed(error)
+            self._completion.passed(error)
             if error.bad is not None:
                 self._go_on_behind(error.bad.source_offset)
             raise
@@ -102,14 +102,14 @@ class FilesTask(SourceTask):
         """What to raise for *damage*; the next call goes on with the next split."""
         assert self._reader is not None
         error = quarantine(self._waiting.popleft(), damage, topic=self._reader.topic)
-        self._endings.passed(error)
+        self._completion.passed(error)
         self._close()
         return error
 
     def _note(self, batch: SourceBatch) -> None:
         offset = batch.offset_at(-1)
         if offset is not None:
-            self._endings.sent(batch.source_partition, offset)
+            self._completion.sent(batch.source_partition, offset)
             self._go_on_behind(offset)
 
     def _go_on_behind(self, offset: SourceOffset | None) -> None:
@@ -121,7 +121,7 @@ class FilesTask(SourceTask):
         split, reader = self._waiting.popleft(), self._reader
         end = reader.end() if reader else None
         if end is not None:
-            self._endings.ended(split.partition, end)
+            self._completion.ended(split.partition, end)
         self._close()
 
     def _close(self) -> None:

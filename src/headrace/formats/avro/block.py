@@ -103,8 +103,8 @@ class AvroBlock:
         places, end = found
         self._data.seek(end)
         octets = memoryview(self._payload)[start:end]
-        standings = self._passed(wanted)
-        return Scanned(scan=scan, places=places - start, octets=octets, standings=standings)
+        positions = self._passed(wanted)
+        return Scanned(scan=scan, places=places - start, octets=octets, positions=positions)
 
     def _scan(self, wanted: int, start: int, scan: Scan) -> tuple[FieldPlaces, int] | None:
         """The places of the next *wanted* records, and where they end; of a block's first ones when all are sound."""
@@ -150,11 +150,11 @@ class AvroBlock:
         if not len(kept.column):
             self._data.seek(kept.end)
             self._kept.popleft()
-        return Built(column=column, standings=self._passed(len(column)))
+        return Built(column=column, positions=self._passed(len(column)))
 
     def _taken(self, values: Values, start: int) -> Taken:
         octets = memoryview(self._payload)[start : self._data.tell()]
-        return Taken(values=values, octets=octets, gone=0, standings=self._passed(len(values)))
+        return Taken(values=values, octets=octets, gone=0, positions=self._passed(len(values)))
 
     def next_name(self) -> str:
         """What errors call the next record."""

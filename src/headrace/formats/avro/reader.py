@@ -235,10 +235,10 @@ class AvroReader:
     def _built(self, taken: Taken | Scanned | Built) -> ChunkPart:
         """The column of the records that fit, before the first that does not; that one is refused."""
         if isinstance(taken, Built):
-            return self._part(taken.column, taken.standings, taken.column.nbytes)
+            return self._part(taken.column, taken.positions, taken.column.nbytes)
         if isinstance(taken, Scanned):
             try:
-                return self._part(taken.built(), taken.standings, taken.size)
+                return self._part(taken.built(), taken.positions, taken.size)
             except UNFIT:
                 if len(taken) > PIECE:
                     self._waiting.append(taken.behind(PIECE))
@@ -253,23 +253,23 @@ class AvroReader:
             good, reason = first_unfit(build, taken.values)
             self._refuse(taken, good, reason)
             values = build(taken.values[:good])
-        return self._part(values, taken.standings, values.nbytes)
+        return self._part(values, taken.positions, values.nbytes)
 
-    def _part(self, values: pa.Array, standings: RecordPositions, size: int) -> ChunkPart:
+    def _part(self, values: pa.Array, positions: RecordPositions, size: int) -> ChunkPart:
         """The part of *values*; they count, and so does one that is refused."""
         first = self._count + 1
         self._count += len(values) + (self._refused is not None)
         return ChunkPart(
             values=values,
             size=max(size, values.nbytes),
-            anchors=standings.anchors[: len(values)],
-            skips=standings.skips[: len(values)],
+            anchors=positions.anchors[: len(values)],
+            skips=positions.skips[: len(values)],
             counts=numbered(first, len(values)),
         )
 
     def _refuse(self, taken: Taken, index: int, reason: str) -> None:
         """Remember why record *index* of *taken* is refused, and what comes behind it."""
-        place = taken.standings
+        place = taken.positions
         start, number = int(place.starts[index]), int(place.numbers[index])
         count = self._count + index + 1
         self._refused = UnreadableRecordError(

@@ -50,7 +50,7 @@ class Taken:
     values: Values
     octets: memoryview
     gone: int
-    standings: RecordPositions
+    positions: RecordPositions
 
     def __len__(self) -> int:
         return len(self.values)
@@ -61,7 +61,7 @@ class Taken:
             values=self.values[count:],
             octets=self.octets,
             gone=self.gone + count,
-            standings=self.standings.between(count, None),
+            positions=self.positions.between(count, None),
         )
 
     def raw(self, index: int, datums: DatumReader) -> bytes:
@@ -78,14 +78,14 @@ class Built:
     """Records that are a *column* already, so that each of them fits."""
 
     column: pa.Array
-    standings: RecordPositions
+    positions: RecordPositions
 
     def __len__(self) -> int:
         return len(self.column)
 
     def behind(self, count: int) -> Built:
         """These without the first *count*."""
-        return Built(column=self.column[count:], standings=self.standings.between(count, None))
+        return Built(column=self.column[count:], positions=self.positions.between(count, None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Scanned:
     scan: Scan
     places: FieldPlaces
     octets: memoryview
-    standings: RecordPositions
+    positions: RecordPositions
 
     def __len__(self) -> int:
         return len(self.places)
@@ -106,7 +106,7 @@ class Scanned:
             scan=self.scan,
             places=self.places[count:],
             octets=self.octets,
-            standings=self.standings.between(count, None),
+            positions=self.positions.between(count, None),
         )
 
     @property
@@ -126,8 +126,8 @@ class Scanned:
         values, reason = datums.read(io.BytesIO(octets), min(count, len(self)))
         if reason is not None:
             raise RuntimeError(f"a scan took for records what cannot be read: {reason}")
-        standings = self.standings.between(0, count)
-        return Taken(values=values, octets=octets, gone=0, standings=standings)
+        positions = self.positions.between(0, count)
+        return Taken(values=values, octets=octets, gone=0, positions=positions)
 
 
 def joined(parts: Sequence[Scanned]) -> Scanned:
@@ -136,15 +136,15 @@ def joined(parts: Sequence[Scanned]) -> Scanned:
         return parts[0]
     bases = accumulate((len(each.octets) for each in parts), initial=0)
     places = [each.places + base for each, base in zip(parts, bases, strict=False)]
-    standings = [each.standings for each in parts]
+    positions = [each.positions for each in parts]
     return Scanned(
         scan=parts[0].scan,
         places=np.concatenate(places),
         octets=memoryview(b"".join(each.octets for each in parts)),
-        standings=RecordPositions(
-            starts=np.concatenate([each.starts for each in standings]),
-            numbers=np.concatenate([each.numbers for each in standings]),
-            anchors=np.concatenate([each.anchors for each in standings]),
-            skips=np.concatenate([each.skips for each in standings]),
+        positions=RecordPositions(
+            starts=np.concatenate([each.starts for each in positions]),
+            numbers=np.concatenate([each.numbers for each in positions]),
+            anchors=np.concatenate([each.anchors for each in positions]),
+            skips=np.concatenate([each.skips for each in positions]),
         ),
     )

@@ -75,7 +75,7 @@ class LocalSelection:
         self._scope = Scope(config)
         self._selectors = tuple(map(local_selector, config.path))
         self._markers = Markers(config.marker, lambda path: status_of(path) is not None)
-        self._strays = UnknownExtensionFilter(config, tell)
+        self._unknown_extensions = UnknownExtensionFilter(config, tell)
         self._awaited = Awaited(config, self._tell_at_first)
         self._waits_for_last = config.tells_last
         self._has_listed = False
@@ -97,7 +97,7 @@ class LocalSelection:
             left_out(path, reason)
 
         self._markers.begin()
-        self._strays.begin()
+        self._unknown_extensions.begin()
         self._prefixes.begin()
         paths = list_files(
             self._config.path,
@@ -121,7 +121,7 @@ class LocalSelection:
                 yield path, decision
             else:
                 left_out(path, reason)
-        self._strays.ended(known, failed, lists_all=True)
+        self._unknown_extensions.ended(known, failed, lists_all=True)
 
     def has_lost(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
@@ -182,7 +182,7 @@ class LocalSelection:
         reason = self._scope.against_name(path) or self._passed(path, observer)
         if reason is not None or self._is_as_it_was(path, progress):
             return reason, Decision()
-        reason = self._strays.against(path, progress)
+        reason = self._unknown_extensions.against(path, progress)
         if reason is not None:
             return reason, Decision()
         # Before the file: what its marker says holds for what is there behind it.

@@ -73,7 +73,7 @@ class StoreSelection:
         self._never_selected = {one for one, _ in self._entries}
         self._nearby = Nearby()
         self._markers = Markers(config.marker, self._is_there)
-        self._strays = UnknownExtensionFilter(config, tell)
+        self._unknown_extensions = UnknownExtensionFilter(config, tell)
 
     def decisions(
         self,
@@ -85,7 +85,7 @@ class StoreSelection:
     ) -> Iterator[tuple[str, Decision]]:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Keeps one page in memory."""
         self._markers.begin()
-        self._strays.begin()
+        self._unknown_extensions.begin()
         for path, each in self._objects(left_out, observer, known):
             reason = self._scope.against_name(path) or self._scope.against_time(each.modified_ms)
             reason = reason or observer.passed(path, each.modified_ms)
@@ -96,7 +96,7 @@ class StoreSelection:
             if progress.is_done_as(each.version):
                 yield path, NOTHING
                 continue
-            reason = self._strays.against(path, progress)
+            reason = self._unknown_extensions.against(path, progress)
             if reason is not None:
                 left_out(path, reason)
                 continue
@@ -106,7 +106,7 @@ class StoreSelection:
                 failed(path, error)
                 continue
             yield path, decision
-        self._strays.ended(known, failed, lists_all=not observer.start_after)
+        self._unknown_extensions.ended(known, failed, lists_all=not observer.start_after)
 
     def has_lost(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Asks the store."""

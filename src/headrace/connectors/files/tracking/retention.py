@@ -159,10 +159,10 @@ class OffsetRetention:
 class ObjectTracker:
     """A :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker` that looks for what is gone."""
 
-    def __init__(self, below: BelowMark, asked: Asked, forgetting: OffsetRetention) -> None:
+    def __init__(self, below: BelowMark, asked: Asked, retention: OffsetRetention) -> None:
         self._below = below
         self._asked = asked
-        self._forgetting = forgetting
+        self._retention = retention
         # Not the names: there may be millions.
         self._seen = array("q")
         self._folders = set[int]()
@@ -224,12 +224,12 @@ class ObjectTracker:
         if self._has_missed or not self._has_ended:
             return shown
         if self._asked.found_all:
-            self._forgetting.nothing_is_missing(is_idle=is_idle)
+            self._retention.nothing_is_missing(is_idle=is_idle)
             return shown
         known, idle = self._asked.known, is_idle and not shown
         return {
             **shown,
-            **self._forgetting.offsets(known, self._seen, self._folders, is_idle=idle),
+            **self._retention.offsets(known, self._seen, self._folders, is_idle=idle),
         }
 
 

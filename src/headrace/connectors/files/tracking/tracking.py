@@ -52,7 +52,7 @@ class Tracking:
         self._clock = clock
         self._check_seconds = config.late_check_ms / 1000
         self._check_at = ticks() if config.late_check_ms else float("inf")
-        self._forgetting = OffsetRetention(config, selection, ticks=ticks, clock=clock)
+        self._retention = OffsetRetention(config, selection, ticks=ticks, clock=clock)
         self._ordering = (
             Ordering(config, ticks=ticks, clock=clock) if config.tracking == "ordered" else None
         )
@@ -93,7 +93,7 @@ class Tracking:
 
     def _tracker(self, below: BelowMark, asked: Asked) -> ListingTracker:
         if self._ordering is None:
-            return ObjectTracker(below, asked, self._forgetting)
+            return ObjectTracker(below, asked, self._retention)
         return OrderedTracker(below, asked, self._ordering)
 
     def _checked(self, below: BelowMark) -> None:
